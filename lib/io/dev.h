@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A device is a row of bytes with a handful of functions.  A file, a block device, memory, a slice
+ * of another device, a recorder, a fault injector: all are devices, and the last three stack on
+ * any other.
+ *
+ * Offsets and lengths are bytes.  Reads and writes outside [0, size) fail with -EINVAL and write
+ * nothing, so no caller can reach past its own slice.  Short transfers, EINTR and EAGAIN are
+ * handled below this line; an error is final.  Calls on one device may come from several threads.
+ */
+#ifndef IO_DEV_H
+#define IO_DEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct diag;
+struct dev;
+
+enum dev_flag {
+	DEV_WRITE = 1 << 0,     /* open for writing: exclusive on block devices, locked on files */
+	DEV_CREATE = 1 << 1,    /* make the file when it is absent */
+	DEV_DIRECT = 1 << 2,    /* O_DIRECT where the target supports it */
+	DEV_TRUNCATE = 1 << 3,  /* start from an empty file */
+	DEV_MOUNTED_OK = 1 << 4 /* skip the mounted and busy checks: never implied by another flag */
+};
+
+/* One transfer of the asynchronous path. */
+struct dev_req {
+	uint64_t off;
+	struct iovec *iov;
+	unsigned iovcnt;
+	bool write;
+	int result; /* 0 or a negative errno, valid once done was called */
+	void (*done)(struct dev_req *req);
+	void *ctx; /* the caller's */
+	void *prv; /* the device's while in flight */
+};
+
+struct dev_ops {
+	const char *name;
+	int (*read)(struct dev *dev, uint64_t off, void *buf, size_t len);
+	int (*write)(struct dev *dev, uint64_t off, const void *buf, size_t len);
+	/* Vectors of one contiguous run; NULL means: one read or write per element. */
+	int (*readv)(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n);
+	int (*writev)(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n);
+	/* Everything written before is durable when this returns 0. */
+	int (*flush)(struct dev *dev);
+	/* Contents become undefined or zero; -EOPNOTSUPP when the target cannot. */
+	int (*discard)(struct dev *dev, uint64_t off, uint64_t len);
+	/* Contents read back as zeros, without transferring them where the target can. */
+	int (*zero)(struct dev *dev, uint64_t off, uint64_t len);
+	/* Grows or shrinks a file or memory; -EOPNOTSUPP on block devices. */
+	int (*resize)(struct dev *dev, uint64_t size);
+	/* Queues n transfers; done runs inside submit or reap.  NULL: served synchronously. */
+	int (*submit)(struct dev *dev, struct dev_req **reqs, unsigned n);
+	/* Waits until at least min queued transfers are done (0: whatever is ready). */
+	int (*reap)(struct dev *dev, unsigned min);
+	void (*close)(struct dev *dev);
+};
+
+struct dev {
+	const struct dev_ops *ops;
+	char *name;            /* for messages */
+	uint64_t size;         /* bytes */
+	uint32_t sector;       /* logical sector size, bytes */
+	uint32_t align;        /* buffers, offsets and lengths that O_DIRECT wants, 1 when free */
+	bool writable;
+	bool is_block;         /* a block device of the host */
+	struct diag *diag;     /* where failures are told; may be NULL */
+	struct dev_stats {
+		uint64_t reads, read_bytes, writes, write_bytes, flushes;
+	} stats;
+};
+
+/* Opens a regular file or block device.  Size, sector and topology are filled in.  A writer is
+ * refused with -EBUSY when the block device is mounted or held, when the file backs a loop device
+ * or is mounted, or when another writer has the file open. */
+int dev_open(const char *path, unsigned flags, struct diag *d, struct dev **ret);
+
+/* Memory of size zero bytes; grows with dev_resize. */
+int dev_open_memory(uint64_t size, struct diag *d, struct dev **ret);
+
+/* The bytes [off, off + len) of base; base stays open and belongs to the caller. */
+int dev_open_slice(struct dev *base, uint64_t off, uint64_t len, struct dev **ret);
+
+void dev_close(struct dev *dev);
+
+int dev_read(struct dev *dev, uint64_t off, void *buf, size_t len);
+int dev_write(struct dev *dev, uint64_t off, const void *buf, size_t len);
+int dev_readv(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n);
+int dev_writev(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n);
+int dev_flush(struct dev *dev);
+int dev_discard(struct dev *dev, uint64_t off, uint64_t len);
+int dev_zero(struct dev *dev, uint64_t off, uint64_t len);
+int dev_resize(struct dev *dev, uint64_t size);
+int dev_submit(struct dev *dev, struct dev_req **reqs, unsigned n);
+int dev_reap(struct dev *dev, unsigned min);
+
+#endif
