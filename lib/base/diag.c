@@ -14,7 +14,8 @@ void diag_clear(struct diag *d)
 	d->text[0] = '\0';
 }
 
-static void diag_print(struct diag *d, int code, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void diag_print(struct diag *d, int code,
+							    const char *fmt, va_list ap)
 {
 	d->code = code;
 	vsnprintf(d->text, sizeof(d->text), fmt, ap);

@@ -69,7 +69,7 @@ static jmp_buf tap_out;
 		longjmp(tap_out, 2);                                                               \
 	} while (0)
 
-static const char *tap_skip_reason;
+static const char *tap_skip_reason = "";
 static int tap_count, tap_failed;
 
 static inline int tap_main(void)
