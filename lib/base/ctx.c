@@ -32,6 +32,11 @@ int ek_ctx_code(const struct ek_ctx *ctx)
 	return ctx->diag.code;
 }
 
+int ek_ctx_from_host(const struct ek_ctx *ctx)
+{
+	return ctx->diag.host;
+}
+
 uint64_t ek_ctx_missing_blocks(const struct ek_ctx *ctx)
 {
 	return ctx->diag.need_blocks;

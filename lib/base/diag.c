@@ -9,6 +9,7 @@
 void diag_clear(struct diag *d)
 {
 	d->code = 0;
+	d->host = false;
 	d->need_blocks = 0;
 	d->need_inodes = 0;
 	d->text[0] = '\0';
@@ -18,6 +19,7 @@ __attribute__((format(printf, 3, 0))) static void diag_print(struct diag *d, int
 							    const char *fmt, va_list ap)
 {
 	d->code = code;
+	d->host = false;
 	vsnprintf(d->text, sizeof(d->text), fmt, ap);
 }
 
@@ -56,6 +58,7 @@ int diag_errno(struct diag *d, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	diag_print(d, code, fmt, ap);
 	va_end(ap);
+	d->host = true;
 	n = strlen(d->text);
 	snprintf(d->text + n, sizeof(d->text) - n, ": %s", strerror_r(-code, why, sizeof(why)));
 	return code;

@@ -10,12 +10,14 @@
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DIAG_TEXT 480
 
 struct diag {
 	int code;             /* negative errno, 0 when nothing is recorded */
+	bool host;            /* the host refused, rather than the image or the caller */
 	uint64_t need_blocks; /* blocks missing, with -ENOSPC; 0 when unknown */
 	uint64_t need_inodes; /* inodes missing, with -ENOSPC; 0 when unknown */
 	char text[DIAG_TEXT];

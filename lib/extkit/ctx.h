@@ -38,6 +38,10 @@ EK_EXPORT const char *ek_ctx_message(const struct ek_ctx *ctx);
 /* The negative errno of that call, 0 when none failed. */
 EK_EXPORT int ek_ctx_code(const struct ek_ctx *ctx);
 
+/* 1 when the host gave that errno (the image file is missing, its disk is full), 0 when it is about
+ * what is inside an image or a trace. */
+EK_EXPORT int ek_ctx_from_host(const struct ek_ctx *ctx);
+
 /* With -ENOSPC: how many blocks and inodes more would have done; 0 for what is not known. */
 EK_EXPORT uint64_t ek_ctx_missing_blocks(const struct ek_ctx *ctx);
 EK_EXPORT uint64_t ek_ctx_missing_inodes(const struct ek_ctx *ctx);

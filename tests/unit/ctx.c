@@ -37,6 +37,19 @@ TEST(missing_blocks_and_inodes_reach_the_caller)
 	ek_ctx_free(ctx);
 }
 
+TEST(failures_of_the_host_are_told_from_those_of_the_image)
+{
+	struct ek_ctx *ctx;
+
+	CHECK_INT(ek_ctx_new(&ctx), 0);
+	diag_errno(&ctx->diag, -ENOENT, "cannot open %s", "a.img");
+	CHECK_INT(ek_ctx_from_host(ctx), 1);
+	diag_clear(&ctx->diag);
+	diag_set(&ctx->diag, -ENOENT, "no such path: %s", "/etc");
+	CHECK_INT(ek_ctx_from_host(ctx), 0);
+	ek_ctx_free(ctx);
+}
+
 TEST(a_listener_can_end_a_long_call)
 {
 	const struct ek_progress step = {.stage = "write files", .unit = "bytes"};
