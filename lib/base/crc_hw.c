@@ -55,17 +55,21 @@ HW_FOLD static inline uint32_t move(uint64_t crc, uint32_t factor)
 
 #elif defined(__aarch64__) && defined(__linux__)
 
-#include <arm_acle.h>
 #include <arm_neon.h>
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 
-#if defined(__clang__)
-#define HW      __attribute__((target("crc")))
-#define HW_FOLD __attribute__((target("crc,aes")))
+#if defined(__clang__) /* whose arm_acle.h hides the instruction from functions with a target */
+#define HW          __attribute__((target("crc")))
+#define HW_FOLD     __attribute__((target("crc,aes")))
+#define CRC_D(c, v) __builtin_arm_crc32cd((c), (v))
+#define CRC_B(c, v) __builtin_arm_crc32cb((c), (v))
 #else
-#define HW      __attribute__((target("+crc")))
-#define HW_FOLD __attribute__((target("+crc+crypto")))
+#include <arm_acle.h>
+#define HW          __attribute__((target("+crc")))
+#define HW_FOLD     __attribute__((target("+crc+crypto")))
+#define CRC_D(c, v) __crc32cd((c), (v))
+#define CRC_B(c, v) __crc32cb((c), (v))
 #endif
 
 bool crc32c_hw_usable(void)
@@ -88,19 +92,19 @@ HW static inline uint64_t sum8(uint64_t crc, const uint8_t *p)
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	v = __builtin_bswap64(v);
 #endif
-	return __crc32cd((uint32_t)crc, v);
+	return CRC_D((uint32_t)crc, v);
 }
 
 HW static inline uint32_t sum1(uint32_t crc, uint8_t b)
 {
-	return __crc32cb(crc, b);
+	return CRC_B(crc, b);
 }
 
 HW_FOLD static inline uint32_t move(uint64_t crc, uint32_t factor)
 {
 	poly128_t product = vmull_p64((poly64_t)crc, (poly64_t)factor);
 
-	return __crc32cd(0, (uint64_t)product);
+	return CRC_D(0, (uint64_t)product);
 }
 
 #else

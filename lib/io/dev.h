@@ -6,7 +6,11 @@
  *
  * Offsets and lengths are bytes.  Reads and writes outside [0, size) fail with -EINVAL and write
  * nothing, so no caller can reach past its own slice.  Short transfers, EINTR and EAGAIN are
- * handled below this line; an error is final.  Calls on one device may come from several threads.
+ * handled below this line; an error is final.  Calls on one device may come from several threads,
+ * as long as none of them resizes or closes it.
+ *
+ * Failures leave one line in diag: the call, the device's name, offset, length and the reason. When
+ * devices stack, the line tells of the lowest one, with its own offset.
  */
 #ifndef IO_DEV_H
 #define IO_DEV_H
@@ -24,7 +28,8 @@ enum dev_flag {
 	DEV_CREATE = 1 << 1,    /* make the file when it is absent */
 	DEV_DIRECT = 1 << 2,    /* O_DIRECT where the target supports it */
 	DEV_TRUNCATE = 1 << 3,  /* start from an empty file */
-	DEV_MOUNTED_OK = 1 << 4 /* skip the mounted and busy checks: never implied by another flag */
+	DEV_MOUNTED_OK = 1 << 4 /* skip the mounted and busy checks: never implied by another flag;
+				   the lock between writers of one file is still taken */
 };
 
 /* One transfer of the asynchronous path. */
@@ -36,7 +41,10 @@ struct dev_req {
 	int result; /* 0 or a negative errno, valid once done was called */
 	void (*done)(struct dev_req *req);
 	void *ctx; /* the caller's */
-	void *prv; /* the device's while in flight */
+
+	/* The device's while in flight. */
+	uint64_t shift; /* added to off by the slices on the way down */
+	uint64_t len;   /* sum of the iov lengths */
 };
 
 struct dev_ops {
@@ -48,28 +56,36 @@ struct dev_ops {
 	int (*writev)(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n);
 	/* Everything written before is durable when this returns 0. */
 	int (*flush)(struct dev *dev);
-	/* Contents become undefined or zero; -EOPNOTSUPP when the target cannot. */
+	/* Contents become undefined or zero; -EOPNOTSUPP when the target cannot.  Harmless to skip.
+	 */
 	int (*discard)(struct dev *dev, uint64_t off, uint64_t len);
-	/* Contents read back as zeros, without transferring them where the target can. */
+	/* Contents read back as zeros, without transferring them where the target can.
+	 * NULL or -EOPNOTSUPP: dev_zero writes zeros. */
 	int (*zero)(struct dev *dev, uint64_t off, uint64_t len);
 	/* Grows or shrinks a file or memory; -EOPNOTSUPP on block devices. */
 	int (*resize)(struct dev *dev, uint64_t size);
 	/* Queues n transfers; done runs inside submit or reap.  NULL: served synchronously. */
 	int (*submit)(struct dev *dev, struct dev_req **reqs, unsigned n);
-	/* Waits until at least min queued transfers are done (0: whatever is ready). */
+	/* Waits until at least min queued transfers are done (0: whatever is ready), or none is
+	 * left; returns how many it completed. */
 	int (*reap)(struct dev *dev, unsigned min);
+	/* The descriptor of the host behind the device and where the device starts in it; the
+	 * descriptor stays the device's.  NULL: there is none. */
+	int (*host)(struct dev *dev, int *fd, uint64_t *off);
+	/* Frees what the device owns beyond the struct and its name.  May be NULL. */
 	void (*close)(struct dev *dev);
 };
 
 struct dev {
 	const struct dev_ops *ops;
-	char *name;            /* for messages */
-	uint64_t size;         /* bytes */
-	uint32_t sector;       /* logical sector size, bytes */
-	uint32_t align;        /* buffers, offsets and lengths that O_DIRECT wants, 1 when free */
+	char *name;      /* for messages */
+	uint64_t size;   /* bytes */
+	uint32_t sector; /* logical sector size, bytes */
+	uint32_t align;  /* of buffers, offsets and lengths, that saves a copy; 1: any */
 	bool writable;
-	bool is_block;         /* a block device of the host */
-	struct diag *diag;     /* where failures are told; may be NULL */
+	bool is_block;     /* a block device of the host */
+	int flush_error;   /* of the first flush that failed; see dev_flush */
+	struct diag *diag; /* where failures are told; may be NULL */
 	struct dev_stats {
 		uint64_t reads, read_bytes, writes, write_bytes, flushes;
 	} stats;
@@ -80,23 +96,41 @@ struct dev {
  * or is mounted, or when another writer has the file open. */
 int dev_open(const char *path, unsigned flags, struct diag *d, struct dev **ret);
 
-/* Memory of size zero bytes; grows with dev_resize. */
+/* Memory of size zero bytes; grows with dev_resize.  Costs what was written, in pieces of 64 KiB.
+ */
 int dev_open_memory(uint64_t size, struct diag *d, struct dev **ret);
+
+/* The bytes of under, changed by what is written here: writes stay in memory, in pieces of 4 KiB,
+ * and under is only read.  under stays open, unchanged, and belongs to the caller. */
+int dev_open_overlay(struct dev *under, struct dev **ret);
 
 /* The bytes [off, off + len) of base; base stays open and belongs to the caller. */
 int dev_open_slice(struct dev *base, uint64_t off, uint64_t len, struct dev **ret);
 
+/* Closes without flushing; dev may be NULL.  Nothing may be in flight. */
 void dev_close(struct dev *dev);
 
 int dev_read(struct dev *dev, uint64_t off, void *buf, size_t len);
 int dev_write(struct dev *dev, uint64_t off, const void *buf, size_t len);
 int dev_readv(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n);
 int dev_writev(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n);
+
+/* A flush that failed once fails for ever: the host may have dropped what it could not write, so no
+ * later success could be believed. */
 int dev_flush(struct dev *dev);
+
 int dev_discard(struct dev *dev, uint64_t off, uint64_t len);
 int dev_zero(struct dev *dev, uint64_t off, uint64_t len);
 int dev_resize(struct dev *dev, uint64_t size);
+
+/* All requests are in range and writable, or none is queued and the return is negative.  After a
+ * return of 0 each will get its done, whatever becomes of it; done may submit more. */
 int dev_submit(struct dev *dev, struct dev_req **reqs, unsigned n);
 int dev_reap(struct dev *dev, unsigned min);
+
+/* The host's descriptor behind dev and the offset of dev's first byte in it; -EOPNOTSUPP for
+ * devices that have none (memory, recorders).  For questions to the host only: data goes through
+ * dev. */
+int dev_host(struct dev *dev, int *ret_fd, uint64_t *ret_off);
 
 #endif
