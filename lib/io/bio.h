@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Block I/O: writes on their way to a device, with the letters that a block trace prints.
+ *
+ * A bio is one contiguous run of bytes at one place, submitted by one caller.  The queue counts it,
+ * merges neighbours into requests while it is plugged, keeps up to its depth in flight on the
+ * device's asynchronous path, and calls done when the bytes are there.  A bio with PREFLUSH waits
+ * for everything before it and flushes first; one with FUA is durable when done is called.
+ */
+#ifndef IO_BIO_H
+#define IO_BIO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct counters;
+struct dev;
+struct diag;
+struct bioq;
+
+enum bio_flag {
+	BIO_META = 1 << 0,     /* M */
+	BIO_SYNC = 1 << 1,     /* S */
+	BIO_PREFLUSH = 1 << 2, /* F before W */
+	BIO_FUA = 1 << 3       /* F after W */
+};
+
+/* Called once for each bio, from bioq_write, bioq_unplug or bioq_drain. */
+typedef void bio_done(void *ctx, int result);
+
+int bioq_open(struct dev *dev, struct counters *c, struct diag *d, struct bioq **ret);
+
+/* Drains and frees; dev stays open. */
+void bioq_close(struct bioq *q);
+
+/* Between plug and unplug nothing is sent, so that neighbours merge and requests leave sorted by
+ * offset.  Plugs nest. */
+void bioq_plug(struct bioq *q);
+int bioq_unplug(struct bioq *q);
+
+/* Queues one bio of n vectors at byte off.  The memory must stay until done is called; the vectors
+ * themselves are copied.  done may be NULL.  An error of the device reaches done and the next
+ * bioq_drain. */
+int bioq_write(struct bioq *q, uint64_t off, const struct iovec *iov, unsigned n, unsigned flags,
+	       bio_done *done, void *ctx);
+
+/* Waits for everything queued; returns the first error since the last drain. */
+int bioq_drain(struct bioq *q);
+
+/* An empty bio with PREFLUSH: drains, then flushes the device. */
+int bioq_flush(struct bioq *q);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * jbd2: handles join a running transaction, a commit makes it durable, a checkpoint brings it home.
+ *
+ * No metadata block changes without a handle: handle_write gives the mutable bytes, handle_dirty
+ * files the buffer with the transaction.  A journal of kind "none" keeps the same calls for images
+ * without a log and for images being built: dirty buffers go to the buffer cache's dirty list.
+ *
+ * Commits run in the calling thread: when a commit starts, every handle has stopped.  What the
+ * kernel counts (delalloc-facts 8.2, 9.3) is counted here under the same names.
+ */
+#ifndef JOURNAL_JOURNAL_H
+#define JOURNAL_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <extkit/types.h>
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "ondisk/buf.h"
+#include "ondisk/geom.h"
+
+struct bioq;
+struct jnl;
+struct tx;
+
+/* A run of the log: log blocks [lblk, lblk + len) lie at pblk. */
+struct jnl_run {
+	uint32_t lblk, len;
+	uint64_t pblk;
+};
+
+/* What the layers above do for the journal. */
+struct jnl_inode;
+
+struct jnl_hooks {
+	/* Ordered data of the committing transaction: write [start, end) bytes of the inode behind
+	 * ji that are already mapped, and wait (start > end: wait only). */
+	int (*ordered)(void *ctx, struct jnl_inode *ji);
+	/* Time of the commit record and of ageing. */
+	struct ek_time (*now)(void *ctx);
+	/* After recovery or a failed commit nothing may be written any more. */
+	void (*aborted)(void *ctx, int error);
+	void *ctx;
+};
+
+struct jnl_config {
+	struct buf_cache *cache;
+	struct bioq *bioq;
+	struct counters *counters;
+	struct diag *diag;
+	struct jnl_hooks hooks;
+	const struct jnl_run *runs; /* the whole log, in order; copied */
+	unsigned run_count;
+	uint32_t blocks;          /* log length in blocks */
+	uint32_t commit_interval; /* seconds, 5 by default */
+	bool read_only;
+};
+
+/* An inode with ordered data in a transaction; embedded in the inode above. */
+struct jnl_inode {
+	struct list link; /* on the transaction's ordered list */
+	struct tx *tx;
+	uint64_t start, end; /* dirty byte range to write at commit */
+	bool wait_only;
+};
+
+/* Called when the transaction it was added to has committed (error 0) or was lost. */
+struct jnl_callback {
+	struct list link;
+	void (*done)(struct jnl_callback *cb, int error);
+};
+
+/* One per thread that starts handles: the kernel's current->journal_info. */
+struct jnl_user {
+	struct handle *current;
+};
+
+struct handle {
+	struct jnl *jnl;
+	struct tx *tx; /* NULL for kind none and for a reserved handle not started yet */
+	struct jnl_user *user;
+	struct handle *reserved; /* child for I/O completion, or NULL */
+	enum handle_type type;
+	unsigned refs;
+	unsigned requested, credits; /* asked for in all, still unused */
+	unsigned revoke_credits;
+	unsigned dirtied;
+	bool sync, is_reserved;
+	int error; /* sticky: every later call on the handle returns it */
+};
+
+/* ---- life ---- */
+
+/* A journal of kind none over cache. */
+int jnl_open_none(const struct jnl_config *cfg, struct jnl **ret);
+
+/* Opens the log: verifies its superblock.  Damage, an unknown feature, a log too short are refused
+ * with field and value.  Nothing is written. */
+int jnl_open(const struct jnl_config *cfg, struct jnl **ret);
+
+/* True when the log holds transactions that are not home. */
+bool jnl_dirty(const struct jnl *j);
+
+/* Replays the log into the cache's device: validates every transaction before the first home write,
+ * refuses targets outside the filesystem or inside the log, honours revokes.  Afterwards the log is
+ * empty and its sequence advanced.  *count gets the number of transactions. */
+int jnl_recover(struct jnl *j, uint32_t *count);
+
+/* Commits, checkpoints everything and marks the log empty; then frees.  Returns the first error. */
+int jnl_close(struct jnl *j);
+
+/* Frees without writing anything, as a power cut would. */
+void jnl_kill(struct jnl *j);
+
+/* Writes an empty log (superblock at log block 0; other blocks need not be zero).  features are
+ * incompat bits; uuid is the filesystem's. */
+int jnl_format(const struct jnl_config *cfg, uint32_t incompat, const uint8_t uuid[16],
+	       uint32_t fc_blocks);
+
+bool jnl_is_none(const struct jnl *j);
+int jnl_error(const struct jnl *j);
+
+/* ---- handles ---- */
+
+/* Starts a handle of credits blocks (plus rsv_credits for a reserved child), or joins the one that
+ * user has open.  May commit and checkpoint first to make room.  -ENOSPC when the transaction could
+ * never hold it, -EROFS after an abort. */
+int handle_start(struct jnl *j, struct jnl_user *user, enum handle_type type, unsigned credits,
+		 unsigned rsv_credits, unsigned revokes, struct handle **ret);
+
+/* Starts the reserved child taken from a handle with handle_take_reserved. */
+int handle_start_reserved(struct handle *h, struct jnl_user *user, enum handle_type type);
+struct handle *handle_take_reserved(struct handle *h);
+void handle_free_reserved(struct handle *h);
+
+/* More credits for the running transaction: 0 granted, 1 not possible, restart instead. */
+int handle_extend(struct handle *h, unsigned credits, unsigned revokes);
+
+/* Stop, commit if needed, start anew with credits: the caller's changes so far must be consistent.
+ */
+int handle_restart(struct handle *h, unsigned credits, unsigned revokes);
+
+/* Ends one reference; the last one leaves the transaction, and commits it when h->sync. */
+int handle_stop(struct handle *h);
+
+static inline bool handle_has_credits(const struct handle *h, unsigned need)
+{
+	return h->jnl == NULL || h->tx == NULL || h->credits >= need;
+}
+
+/* Mutable bytes of b for this handle; must precede any change. */
+int handle_write(struct handle *h, struct buf *b, void **ret);
+
+/* The same for a buffer of buf_new. */
+int handle_create(struct handle *h, struct buf *b, void **ret);
+
+/* Files b with the transaction.  Costs one credit the first time in a transaction. */
+int handle_dirty(struct handle *h, struct buf *b);
+
+/* The metadata block was freed: the transaction forgets it and revokes it in the log when an older
+ * transaction may replay it.  The buffer is dropped from the cache; the caller's reference on b
+ * (may be NULL) is consumed. */
+int handle_forget(struct handle *h, struct buf *b, ek_pblk pblk);
+
+/* [start, end) bytes of the inode must be on disk before the transaction commits. */
+int handle_order(struct handle *h, struct jnl_inode *ji, uint64_t start, uint64_t end,
+		 bool wait_only);
+/* The inode goes away or was truncated: nothing left to order. */
+void jnl_unorder(struct jnl *j, struct jnl_inode *ji);
+
+void handle_callback(struct handle *h, struct jnl_callback *cb);
+
+/* ---- commits ---- */
+
+uint32_t handle_tid(const struct handle *h);
+/* Transaction that runs now, 0 when none; the last one committed. */
+uint32_t jnl_running(const struct jnl *j);
+uint32_t jnl_committed(const struct jnl *j);
+
+/* a after b, modulo 2^32. */
+static inline bool tid_after(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) > 0;
+}
+
+/* Commits tid and everything before it; 0 when it was committed already. */
+int jnl_commit(struct jnl *j, uint32_t tid);
+/* Commits the running transaction, if there is one: 1 when it did, 0 when there was none. */
+int jnl_commit_running(struct jnl *j);
+
+/* Time passed: commits a transaction older than the interval. */
+int jnl_tick(struct jnl *j);
+
+/* Writes home what committed transactions hold, advances the tail; all = until the log is empty. */
+int jnl_checkpoint(struct jnl *j, bool all);
+
+/* True when a flush of the device is still needed after tid for data already written (fsync of a
+ * clean inode sends one itself otherwise). */
+bool jnl_will_send_barrier(const struct jnl *j, uint32_t tid);
+
+/* Longest transaction, in blocks that a handle may ask for. */
+uint32_t jnl_max_credits(const struct jnl *j);
+
+#endif

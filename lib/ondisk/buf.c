@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The buffer cache: a hash of blocks, a list of clean ones by last use, a list of dirty ones.
+ * Memory comes in slabs of buffers whose data is aligned for direct I/O.
+ */
+#include "ondisk/buf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/mem.h"
+#include "io/dev.h"
+#include "ondisk/geom.h"
+
+#define SLAB_BYTES   ((size_t)256 << 10)
+#define HASH_MIN     1024u
+#define FLUSH_VECTOR 256u
+
+struct slab {
+	struct slab *next;
+	uint8_t *data;
+	struct buf bufs[];
+};
+
+struct buf_cache {
+	struct dev *dev;
+	const struct geom *geom;
+	struct diag *diag;
+	struct buf **hash;
+	uint32_t hash_size;  /* power of two */
+	size_t count, limit; /* buffers in the hash; how many may stay when clean */
+	struct list lru, dirty;
+	struct buf *free; /* through hash_next */
+	struct slab *slabs;
+};
+
+static int check_any(const struct geom *g, const struct buf *b, struct diag *d)
+{
+	return 0;
+}
+
+const struct verifier verify_any = {"block", check_any, NULL};
+
+int buf_cache_open(struct dev *dev, const struct geom *g, size_t limit_bytes, struct diag *d,
+		   struct buf_cache **ret)
+{
+	struct buf_cache *c = mem_zero(sizeof(*c));
+
+	if (c == NULL)
+		return diag_set(d, -ENOMEM, "out of memory for the buffer cache");
+	c->hash_size = HASH_MIN;
+	c->hash = mem_array(c->hash_size, sizeof(*c->hash), MEM_CAP, d);
+	if (c->hash == NULL) {
+		free(c);
+		return -ENOMEM;
+	}
+	c->dev = dev;
+	c->geom = g;
+	c->diag = d;
+	c->limit = MAX(limit_bytes / g->block_size, (size_t)64);
+	list_init(&c->lru);
+	list_init(&c->dirty);
+	*ret = c;
+	return 0;
+}
+
+void buf_cache_close(struct buf_cache *c)
+{
+	if (c == NULL)
+		return;
+	for (struct slab *s = c->slabs, *next; s != NULL; s = next) {
+		next = s->next;
+		free(s->data);
+		free(s);
+	}
+	free(c->hash);
+	free(c);
+}
+
+static uint32_t slot(const struct buf_cache *c, uint64_t block)
+{
+	return (uint32_t)((block * 0x9e3779b97f4a7c15ull) >> 32) & (c->hash_size - 1);
+}
+
+struct buf *buf_find(struct buf_cache *c, ek_pblk pblk)
+{
+	for (struct buf *b = c->hash[slot(c, pblk.v)]; b != NULL; b = b->hash_next) {
+		if (b->pblk.v == pblk.v)
+			return b;
+	}
+	return NULL;
+}
+
+static void hash_grow(struct buf_cache *c)
+{
+	uint32_t size = c->hash_size * 2, old = c->hash_size;
+	struct buf **table = calloc(size, sizeof(*table)), **from = c->hash;
+
+	if (table == NULL)
+		return; /* longer chains are slower, not wrong */
+	c->hash = table;
+	c->hash_size = size;
+	for (uint32_t i = 0; i < old; i++) {
+		for (struct buf *b = from[i], *next; b != NULL; b = next) {
+			uint32_t at = slot(c, b->pblk.v);
+
+			next = b->hash_next;
+			b->hash_next = table[at];
+			table[at] = b;
+		}
+	}
+	free(from);
+}
+
+static void hash_insert(struct buf_cache *c, struct buf *b)
+{
+	uint32_t at;
+
+	if (c->count >= c->hash_size)
+		hash_grow(c);
+	at = slot(c, b->pblk.v);
+	b->hash_next = c->hash[at];
+	c->hash[at] = b;
+	c->count++;
+}
+
+static void hash_remove(struct buf_cache *c, struct buf *b)
+{
+	struct buf **p = &c->hash[slot(c, b->pblk.v)];
+
+	while (*p != b)
+		p = &(*p)->hash_next;
+	*p = b->hash_next;
+	c->count--;
+}
+
+static int slab_add(struct buf_cache *c)
+{
+	uint32_t size = c->geom->block_size;
+	size_t n = MAX(SLAB_BYTES / size, (size_t)1);
+	struct slab *s = mem_zero(sizeof(*s) + n * sizeof(s->bufs[0]));
+
+	if (s == NULL)
+		return diag_set(c->diag, -ENOMEM, "out of memory for metadata buffers");
+	s->data = mem_aligned(4096, n * size);
+	if (s->data == NULL) {
+		free(s);
+		return diag_set(c->diag, -ENOMEM, "out of memory for metadata buffers");
+	}
+	for (size_t i = 0; i < n; i++) {
+		s->bufs[i].data = s->data + i * size;
+		s->bufs[i].size = size;
+		s->bufs[i].cache = c;
+		s->bufs[i].hash_next = c->free;
+		c->free = &s->bufs[i];
+	}
+	s->next = c->slabs;
+	c->slabs = s;
+	return 0;
+}
+
+static void drop(struct buf *b)
+{
+	struct buf_cache *c = b->cache;
+
+	hash_remove(c, b);
+	list_remove(&b->lru);
+	list_remove(&b->dirty);
+	b->hash_next = c->free;
+	c->free = b;
+}
+
+/* A buffer that is in no list, with one reference. */
+static int take(struct buf_cache *c, ek_pblk pblk, struct buf **ret)
+{
+	struct buf *b;
+
+	if (c->count >= c->limit && !list_empty(&c->lru))
+		drop(list_entry(c->lru.prev, struct buf, lru));
+	if (c->free == NULL) {
+		int rc = slab_add(c);
+
+		if (rc < 0)
+			return rc;
+	}
+	b = c->free;
+	c->free = b->hash_next;
+	b->pblk = pblk;
+	b->refs = 1;
+	b->flags = 0;
+	b->ver = NULL;
+	b->owner = (struct buf_owner){0, 0};
+	b->jnl = NULL;
+	list_init(&b->lru);
+	list_init(&b->dirty);
+	hash_insert(c, b);
+	*ret = b;
+	return 0;
+}
+
+struct buf *buf_ref(struct buf *b)
+{
+	if (b->refs++ == 0)
+		list_remove(&b->lru);
+	return b;
+}
+
+void buf_put(struct buf *b)
+{
+	if (b == NULL || --b->refs > 0)
+		return;
+	if ((b->flags & (BUF_DIRTY | BUF_PINNED)) == 0)
+		list_push(&b->cache->lru, &b->lru);
+}
+
+static bool same_owner(struct buf_owner a, struct buf_owner b)
+{
+	return a.ino == b.ino && a.generation == b.generation;
+}
+
+/* Contents are there; prove them for this caller unless that was done before. */
+static int verify(struct buf *b, const struct verifier *ver, struct buf_owner owner)
+{
+	const struct verifier *old_ver = b->ver;
+	struct buf_owner old_owner = b->owner;
+	int rc;
+
+	if (b->ver == ver && same_owner(b->owner, owner))
+		return 0;
+	if (b->ver != NULL && (b->flags & (BUF_DIRTY | BUF_PINNED)) != 0)
+		return diag_set(b->cache->diag, -EUCLEAN,
+				"corrupt image: block %llu is used as %s of inode %u and as %s of "
+				"inode %u",
+				(unsigned long long)b->pblk.v, b->ver->name, b->owner.ino,
+				ver->name, owner.ino);
+	b->ver = ver;
+	b->owner = owner;
+	rc = ver->check(b->cache->geom, b, b->cache->diag);
+	if (rc < 0) {
+		b->ver = old_ver;
+		b->owner = old_owner;
+	}
+	return rc;
+}
+
+static int load(struct buf_cache *c, ek_pblk pblk, struct buf **ret)
+{
+	struct buf *b;
+	int rc = take(c, pblk, &b);
+
+	if (rc < 0)
+		return rc;
+	rc = dev_read(c->dev, pblk.v << c->geom->block_bits, b->data, b->size);
+	if (rc < 0) {
+		drop(b);
+		return rc;
+	}
+	*ret = b;
+	return 0;
+}
+
+int buf_get(struct buf_cache *c, ek_pblk pblk, const struct verifier *ver, struct buf_owner owner,
+	    struct buf **ret)
+{
+	struct buf *b = buf_find(c, pblk);
+	int rc;
+
+	if (b != NULL) {
+		buf_ref(b);
+	} else {
+		rc = load(c, pblk, &b);
+		if (rc < 0)
+			return rc;
+	}
+	rc = verify(b, ver, owner);
+	if (rc < 0) {
+		buf_put(b);
+		return rc;
+	}
+	*ret = b;
+	return 0;
+}
+
+int buf_new(struct buf_cache *c, ek_pblk pblk, const struct verifier *ver, struct buf_owner owner,
+	    struct buf **ret)
+{
+	struct buf *b = buf_find(c, pblk);
+	int rc;
+
+	if (b != NULL) {
+		buf_ref(b);
+	} else {
+		rc = take(c, pblk, &b);
+		if (rc < 0)
+			return rc;
+	}
+	memset(b->data, 0, b->size);
+	b->ver = ver;
+	b->owner = owner;
+	*ret = b;
+	return 0;
+}
+
+void buf_dirty(struct buf *b)
+{
+	b->flags |= BUF_DIRTY | BUF_SEAL;
+	if (list_empty(&b->dirty))
+		list_append(&b->cache->dirty, &b->dirty);
+}
+
+void buf_forget(struct buf *b)
+{
+	b->flags &= ~(unsigned)(BUF_DIRTY | BUF_SEAL);
+	list_remove(&b->dirty);
+	b->ver = NULL;
+	if (b->refs == 0)
+		drop(b);
+}
+
+int buf_seal(struct buf *b)
+{
+	int rc;
+
+	if ((b->flags & BUF_SEAL) == 0)
+		return 0;
+	if (b->ver->seal != NULL)
+		b->ver->seal(b->cache->geom, b);
+	rc = b->ver->check(b->cache->geom, b, b->cache->diag);
+	if (rc == 0)
+		b->flags &= ~(unsigned)BUF_SEAL;
+	return rc;
+}
+
+static int by_block(const void *x, const void *y)
+{
+	const struct buf *a = *(struct buf *const *)x, *b = *(struct buf *const *)y;
+
+	return a->pblk.v < b->pblk.v ? -1 : a->pblk.v > b->pblk.v;
+}
+
+static int write_run(struct buf_cache *c, struct buf **bufs, unsigned n)
+{
+	struct iovec iov[FLUSH_VECTOR];
+	int rc;
+
+	for (unsigned i = 0; i < n; i++)
+		iov[i] = (struct iovec){bufs[i]->data, bufs[i]->size};
+	rc = dev_writev(c->dev, bufs[0]->pblk.v << c->geom->block_bits, iov, n);
+	if (rc < 0)
+		return rc;
+	for (unsigned i = 0; i < n; i++) {
+		bufs[i]->flags &= ~(unsigned)BUF_DIRTY;
+		list_remove(&bufs[i]->dirty);
+		if (bufs[i]->refs == 0 && (bufs[i]->flags & BUF_PINNED) == 0)
+			list_push(&c->lru, &bufs[i]->lru);
+	}
+	return 0;
+}
+
+static int write_sorted(struct buf_cache *c, struct buf **bufs, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		unsigned run = 1;
+		int rc;
+
+		while (i + run < n && run < FLUSH_VECTOR &&
+		       bufs[i + run]->pblk.v == bufs[i]->pblk.v + run)
+			run++;
+		rc = write_run(c, bufs + i, run);
+		if (rc < 0)
+			return rc;
+		i += run;
+	}
+	return 0;
+}
+
+int buf_flush(struct buf_cache *c)
+{
+	size_t n = 0, cap = 0;
+	struct buf **bufs = NULL;
+	int rc = 0;
+
+	list_for_each (p, &c->dirty)
+		n++;
+	if (n == 0)
+		return 0;
+	if (mem_grow((void **)&bufs, &cap, n, sizeof(*bufs)) < 0)
+		return diag_set(c->diag, -ENOMEM, "out of memory to sort %zu dirty buffers", n);
+	n = 0;
+	list_for_each (q, &c->dirty)
+		bufs[n++] = list_entry(q, struct buf, dirty);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = buf_seal(bufs[i]);
+	qsort(bufs, n, sizeof(*bufs), by_block);
+	if (rc == 0)
+		rc = write_sorted(c, bufs, n);
+	free(bufs);
+	return rc;
+}
+
+int buf_readahead(struct buf_cache *c, ek_pblk pblk, uint32_t n)
+{
+	struct iovec iov[64];
+	struct buf *bufs[64];
+	unsigned got = 0;
+	int rc = 0;
+
+	n = MIN(n, (uint32_t)ARRAY_SIZE(iov));
+	while (got < n && buf_find(c, (ek_pblk){pblk.v + got}) == NULL) {
+		rc = take(c, (ek_pblk){pblk.v + got}, &bufs[got]);
+		if (rc < 0)
+			break;
+		iov[got] = (struct iovec){bufs[got]->data, bufs[got]->size};
+		got++;
+	}
+	if (rc == 0 && got != 0)
+		rc = dev_readv(c->dev, pblk.v << c->geom->block_bits, iov, got);
+	for (unsigned i = 0; i < got; i++) {
+		if (rc < 0)
+			drop(bufs[i]);
+		else
+			buf_put(bufs[i]);
+	}
+	return rc;
+}
+
+struct dev *buf_cache_dev(struct buf_cache *c)
+{
+	return c->dev;
+}
+
+const struct geom *buf_cache_geom(struct buf_cache *c)
+{
+	return c->geom;
+}
+
+struct diag *buf_cache_diag(struct buf_cache *c)
+{
+	return c->diag;
+}
