@@ -171,7 +171,7 @@ static unsigned zone_search(const struct geom *g, uint64_t block)
 int geom_data_run(const struct geom *g, uint64_t raw, uint64_t len, uint32_t ino, const char *what,
 		  struct diag *d, ek_pblk *ret)
 {
-	ek_pblk b;
+	ek_pblk b = {0};
 	int rc = geom_run(g, raw, len, what, d, &b);
 
 	if (rc < 0)
@@ -203,7 +203,7 @@ int geom_add_zone(struct geom *g, uint64_t start, uint64_t len, uint32_t ino, co
 {
 	size_t cap = g->zone_cap;
 	unsigned i;
-	ek_pblk b;
+	ek_pblk b = {0};
 	int rc = geom_run(g, start, len, what, d, &b);
 
 	if (rc < 0)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The groups of a filesystem: descriptors as native numbers, bitmaps on demand, free counts.
+ *
+ * Descriptors are decoded once at open and encoded into their table block, under a handle, whenever
+ * a count changes.  A bitmap whose group is still uninitialised is made up in memory from the
+ * geometry and becomes real the first time it is written.
+ */
+#ifndef ALLOC_GROUPS_H
+#define ALLOC_GROUPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "journal/journal.h"
+#include "ondisk/buf.h"
+#include "ondisk/geom.h"
+#include "ondisk/group.h"
+
+/* Space accounting in clusters; the letters are those of delalloc-facts 2.4. */
+struct space {
+	uint64_t free;      /* F: clear bits in the bitmaps, preallocated blocks included */
+	uint64_t dirty;     /* D: reserved by delayed allocation, not allocated yet */
+	uint64_t reserved;  /* s_resv_clusters: pool for metadata at writeback */
+	uint64_t root;      /* for root and the reserved user and group */
+	uint64_t watermark; /* WM */
+};
+
+struct groups {
+	struct buf_cache *cache;
+	struct geom *geom;
+	struct counters *counters;
+	struct diag *diag;
+	struct group_desc *desc; /* geom->groups of them */
+	struct space space;
+	uint64_t free_inodes;
+	uint32_t dirs;
+	uint8_t *damaged; /* one bit a group: refused by writers, skipped by searches */
+};
+
+/* Reads all descriptors and adds their metadata to the geometry's zones.  A damaged descriptor
+ * fails the whole with its story. */
+int groups_load(struct buf_cache *cache, struct geom *g, struct counters *c, struct diag *d,
+		struct groups *ret);
+void groups_free(struct groups *gs);
+
+/* Encodes the descriptor of group into its table block. */
+int groups_update(struct groups *gs, struct handle *h, uint32_t group);
+
+/* The block bitmap of a group, verified against its checksum (EBADMSG) and against the metadata it
+ * must cover (EUCLEAN); made up when the group is uninitialised. */
+int groups_block_bitmap(struct groups *gs, uint32_t group, struct buf **ret);
+int groups_inode_bitmap(struct groups *gs, uint32_t group, struct buf **ret);
+
+/* Stores the checksum of a bitmap that was changed, in the descriptor (groups_update writes it). */
+void groups_seal_block_bitmap(struct groups *gs, uint32_t group, const struct buf *b);
+void groups_seal_inode_bitmap(struct groups *gs, uint32_t group, const struct buf *b);
+
+/* The delayed-allocation test: true when writes should allocate at once (delalloc-facts 2.4). */
+bool space_is_tight(const struct space *s);
+
+enum space_flag {
+	SPACE_ROOT = 1 << 0,   /* caller may use root's reserve */
+	SPACE_RESERVE = 1 << 1 /* metadata at writeback may use the pool */
+};
+
+/* 0 when n more clusters may be claimed, else -ENOSPC with the shortage in d (may be NULL). */
+int space_check(const struct space *s, uint64_t n, unsigned flags, struct diag *d);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One open image: everything that is shared by its inodes.
+ *
+ * Order of locks, outermost first, for code that takes several: image (open, close, unmount);
+ * rename; inode (folder before child, smaller number first); mapping (extent tree and extent status
+ * of one inode); journal; group; buffer cache.  Today one lock on the image covers all of them; the
+ * order is what callers may rely on.
+ */
+#ifndef FS_IMAGE_H
+#define FS_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <extkit/types.h>
+
+#include "alloc/groups.h"
+#include "alloc/ialloc.h"
+#include "alloc/mballoc.h"
+#include "base/counters.h"
+#include "base/diag.h"
+#include "journal/journal.h"
+#include "ondisk/buf.h"
+#include "ondisk/geom.h"
+
+struct bioq;
+struct dev;
+struct ek_inode;
+struct inode_cache;
+
+/* What differs with the owner of file data: the page cache above, or nobody (blocks are then read
+ * and written in place).  All may be NULL. */
+struct data_ops {
+	/* [from, to) lies inside one block that is mapped or delayed: make it read as zeros. */
+	int (*zero_partial)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to);
+	/* Cached data of [from, to) is gone: drop it.  Called before blocks are freed. */
+	int (*invalidate)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to);
+	/* Dirty data of [from, to) must be on disk: called before ranges are shifted. */
+	int (*write_out)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to);
+	/* Ordered data at commit. */
+	int (*ordered)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to,
+		       bool wait_only);
+	/* The last reference to the inode is going: free what hangs on inode->mapping. */
+	void (*evict)(void *ctx, struct ek_inode *inode);
+	void *ctx;
+};
+
+enum image_flag {
+	IMAGE_WRITE = 1 << 0,
+	IMAGE_NO_RECOVERY = 1 << 1, /* read what is there, ignore a dirty journal */
+	IMAGE_BUILD = 1 << 2,       /* fresh image: no transactions until the end */
+	IMAGE_IGNORE_SUPER_CSUM = 1 << 3
+};
+
+/* Mount options that change behaviour. */
+struct image_opts {
+	unsigned flags;
+	uint64_t offset;          /* of the filesystem inside the device */
+	unsigned cpus;            /* 1 */
+	uint32_t commit_interval; /* seconds, 5 */
+	size_t cache_bytes;       /* metadata buffers, 64 MiB */
+	bool dioread_lock, nodelalloc, data_writeback, data_journal, noauto_da_alloc;
+};
+
+struct ek_image {
+	struct dev *dev, *base; /* dev: the filesystem at 0; base: what was opened, or NULL */
+	struct dev *overlay;    /* replayed view of a reader, or NULL */
+	struct geom geom;
+	struct buf_cache *cache;
+	struct buf *super_buf; /* block that holds the primary superblock */
+	uint32_t super_off;    /* its offset in that block */
+	struct bioq *bioq;
+	struct jnl *jnl;
+	struct groups groups;
+	struct mb *mb;
+	struct ialloc ialloc;
+	struct inode_cache *inodes;
+	struct list orphans; /* struct ek_inode.orphan, oldest last */
+	void *orphan_file;   /* state of the orphan file, or NULL */
+	struct counters counters;
+	struct diag diag;
+	struct image_opts opts;
+	struct data_ops data;
+	struct ek_time now; /* the clock: set by the replay, fixed for commands */
+	uint32_t tick_ns;   /* timestamps advance in steps of this, 4 ms at HZ=250 */
+	uint32_t next_generation;
+	bool writable, dirty_super;
+};
+
+/* Work in progress of one thread: what the kernel calls current. */
+struct task {
+	struct ek_image *img;
+	struct jnl_user user;
+	uint32_t uid, gid;
+	uint32_t umask;
+	unsigned cpu, pid;
+	bool privileged; /* may use the blocks reserved for root */
+};
+
+int image_open(struct dev *dev, const struct image_opts *opts, struct diag *d,
+	       struct ek_image **ret);
+/* Writes what is pending, marks the filesystem clean, frees.  The first error is returned. */
+int image_close(struct ek_image *img);
+/* Frees without writing: what a power cut leaves. */
+void image_kill(struct ek_image *img);
+
+/* Commits the journal, writes superblock counts: sync(2) without file data. */
+int image_sync(struct task *t);
+
+void task_init(struct task *t, struct ek_image *img);
+
+/* Starts or joins a handle for t. */
+int task_start(struct task *t, enum handle_type type, unsigned credits, struct handle **ret);
+/* The same on behalf of an inode: counted as ext4_journal_start_inode; else _sb. */
+int task_start_inode(struct task *t, struct ek_inode *inode, enum handle_type type,
+		     unsigned credits, unsigned rsv, struct handle **ret);
+
+/* Coarse time of the image's clock. */
+struct ek_time image_now(const struct ek_image *img);
+
+/* The superblock as it is in memory; a change goes through super_write. */
+struct super_raw;
+const struct super_raw *image_super(const struct ek_image *img);
+int image_super_write(struct ek_image *img, struct handle *h, struct super_raw **ret);
+int image_super_dirty(struct ek_image *img, struct handle *h);
+
+static inline bool image_wide_dirs(const struct ek_image *img)
+{
+	return geom_incompat(&img->geom, INCOMPAT_LARGEDIR);
+}
+
+#endif
