@@ -34,7 +34,8 @@ struct es_node {
 struct es_tree {
 	struct rb_root root;
 	struct es_node *cache; /* last node hit */
-	struct es_node *spare; /* recycled nodes, through node.parent-less list */
+	struct es_node *spare; /* recycled nodes, chained through node.kid[0] */
+	unsigned spares;
 	struct counters *counters;
 	uint32_t count;   /* nodes */
 	uint64_t delayed; /* blocks in delayed entries */
@@ -63,7 +64,8 @@ int es_cache(struct es_tree *t, const struct es_extent *e);
 /* Marks [lblk, lblk+len) delayed. */
 int es_insert_delayed(struct es_tree *t, ek_lblk lblk, uint32_t len);
 
-/* Forgets a range; *released (may be NULL) gets the delayed blocks in it. */
+/* Forgets a range; *released (may be NULL) gets the delayed blocks in it.  Fails like es_insert:
+ * forgetting the middle of an entry needs one node more. */
 int es_remove(struct es_tree *t, ek_lblk lblk, uint32_t len, uint64_t *released);
 
 #endif
