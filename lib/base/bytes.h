@@ -36,19 +36,19 @@ typedef struct be64 {
 #define BYTES_BE(bits, x) (x)
 #endif
 
-#define BYTES_DEFINE(kind, KIND, bits)                                                             \
-	static inline uint##bits##_t kind##bits##_get(kind##bits v)                                \
-	{                                                                                          \
-		uint##bits##_t x;                                                                  \
-		memcpy(&x, v.b, sizeof(x));                                                        \
-		return BYTES_##KIND(bits, x);                                                      \
-	}                                                                                          \
-	static inline kind##bits kind##bits##_make(uint##bits##_t x)                               \
-	{                                                                                          \
-		kind##bits v;                                                                      \
-		x = BYTES_##KIND(bits, x);                                                         \
-		memcpy(v.b, &x, sizeof(x));                                                        \
-		return v;                                                                          \
+#define BYTES_DEFINE(kind, KIND, bits)                               \
+	static inline uint##bits##_t kind##bits##_get(kind##bits v)  \
+	{                                                            \
+		uint##bits##_t x;                                    \
+		memcpy(&x, v.b, sizeof(x));                          \
+		return BYTES_##KIND(bits, x);                        \
+	}                                                            \
+	static inline kind##bits kind##bits##_make(uint##bits##_t x) \
+	{                                                            \
+		kind##bits v;                                        \
+		x = BYTES_##KIND(bits, x);                           \
+		memcpy(v.b, &x, sizeof(x));                          \
+		return v;                                            \
 	}
 
 BYTES_DEFINE(le, LE, 16)

@@ -24,13 +24,13 @@ static inline bool ck_shl(uint64_t v, unsigned n, uint64_t *ret)
 	return (*ret >> n) != v;
 }
 
-#define ARRAY_SIZE(a)      (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)          ((a) < (b) ? (a) : (b))
-#define MAX(a, b)          ((a) > (b) ? (a) : (b))
-#define DIV_UP(n, d)       (((n) + (d)-1) / (d))
-#define ROUND_UP(n, d)     (DIV_UP(n, d) * (d))
-#define ROUND_DOWN(n, d)   ((n) / (d) * (d))
-#define is_pow2(n)         ((n) != 0 && ((n) & ((n)-1)) == 0)
+#define ARRAY_SIZE(a)                 (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)                     ((a) < (b) ? (a) : (b))
+#define MAX(a, b)                     ((a) > (b) ? (a) : (b))
+#define DIV_UP(n, d)                  (((n) + (d)-1) / (d))
+#define ROUND_UP(n, d)                (DIV_UP(n, d) * (d))
+#define ROUND_DOWN(n, d)              ((n) / (d) * (d))
+#define is_pow2(n)                    ((n) != 0 && ((n) & ((n)-1)) == 0)
 #define container_of(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
 /* Largest n with (1 << n) <= v; v must not be 0. */

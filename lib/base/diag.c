@@ -16,7 +16,7 @@ void diag_clear(struct diag *d)
 }
 
 __attribute__((format(printf, 3, 0))) static void diag_print(struct diag *d, int code,
-							    const char *fmt, va_list ap)
+							     const char *fmt, va_list ap)
 {
 	d->code = code;
 	d->host = false;

@@ -27,15 +27,14 @@ struct diag {
 void diag_clear(struct diag *d);
 
 /* Records code and text unless a story is already there; returns code.  d may be NULL. */
-int diag_set(struct diag *d, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+int diag_set(struct diag *d, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Replaces whatever is there. */
 int diag_replace(struct diag *d, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 
 /* "what: strerror(-code)" for failures of the host. */
 int diag_errno(struct diag *d, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 
 #endif

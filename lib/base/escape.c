@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/str.h"
+#include "extkit/text.h"
 
 static const struct {
 	uint32_t first, last;
@@ -45,6 +46,19 @@ static size_t decode(const uint8_t *p, size_t n, uint32_t *ret)
 	if (c < least[len] || c > 0x10ffff)
 		return 0;
 	*ret = c;
+	return len;
+}
+
+size_t ek_utf8(const void *p, size_t n, uint32_t *ret, bool *ret_shown)
+{
+	uint32_t c;
+	size_t len = decode(p, n, &c);
+
+	/* Surrogates and numbers no character has decode, and are not strict UTF-8. */
+	if (len == 0 || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*ret = c;
+	*ret_shown = !is_hidden(c);
 	return len;
 }
 

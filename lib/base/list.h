@@ -49,14 +49,14 @@ static inline void list_remove(struct list *item)
 	list_init(item);
 }
 
-#define list_entry(p, type, member) container_of(p, type, member)
+#define list_entry(p, type, member)    container_of(p, type, member)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 
 #define list_for_each(p, head) for (struct list *p = (head)->next; p != (head); p = p->next)
 
 /* Like list_for_each, but the body may remove p. */
-#define list_for_each_safe(p, head)                                                                \
-	for (struct list *p = (head)->next, *p##_next = p->next; p != (head);                      \
+#define list_for_each_safe(p, head)                                           \
+	for (struct list *p = (head)->next, *p##_next = p->next; p != (head); \
 	     p = p##_next, p##_next = p->next)
 
 #endif

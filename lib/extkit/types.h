@@ -4,7 +4,8 @@
  *
  * Functions return int: 0 or more is good, a negative errno is bad.  EUCLEAN means the image is
  * damaged, EBADMSG a checksum does not match, EOPNOTSUPP the image uses an incompatible feature
- * that extkit does not know.  Out-parameters come last, are named ret, and are untouched on failure.
+ * that extkit does not know.  Out-parameters come last, are named ret, and are untouched on
+ * failure.
  */
 #ifndef EXTKIT_TYPES_H
 #define EXTKIT_TYPES_H

@@ -25,48 +25,48 @@ struct tap_test {
 static struct tap_test *tap_first, **tap_end = &tap_first;
 static jmp_buf tap_out;
 
-#define TEST(sentence)                                                                             \
-	static void sentence(void);                                                                \
-	static struct tap_test tap_##sentence = {#sentence, sentence, NULL};                       \
-	__attribute__((constructor)) static void tap_add_##sentence(void)                          \
-	{                                                                                          \
-		*tap_end = &tap_##sentence;                                                        \
-		tap_end = &tap_##sentence.next;                                                    \
-	}                                                                                          \
+#define TEST(sentence)                                                       \
+	static void sentence(void);                                          \
+	static struct tap_test tap_##sentence = {#sentence, sentence, NULL}; \
+	__attribute__((constructor)) static void tap_add_##sentence(void)    \
+	{                                                                    \
+		*tap_end = &tap_##sentence;                                  \
+		tap_end = &tap_##sentence.next;                              \
+	}                                                                    \
 	static void sentence(void)
 
-#define TAP_FAIL(...)                                                                              \
-	do {                                                                                       \
-		printf("# %s:%d: ", __FILE__, __LINE__);                                           \
-		printf(__VA_ARGS__);                                                               \
-		printf("\n");                                                                      \
-		longjmp(tap_out, 1);                                                               \
+#define TAP_FAIL(...)                                    \
+	do {                                             \
+		printf("# %s:%d: ", __FILE__, __LINE__); \
+		printf(__VA_ARGS__);                     \
+		printf("\n");                            \
+		longjmp(tap_out, 1);                     \
 	} while (0)
 
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			TAP_FAIL("not true: %s", #cond);                                           \
+#define CHECK(cond)                                      \
+	do {                                             \
+		if (!(cond))                             \
+			TAP_FAIL("not true: %s", #cond); \
 	} while (0)
 
-#define CHECK_INT(got, want)                                                                       \
-	do {                                                                                       \
-		long long tap_g = (long long)(got), tap_w = (long long)(want);                     \
-		if (tap_g != tap_w)                                                                \
-			TAP_FAIL("%s is %lld, expected %lld", #got, tap_g, tap_w);                 \
+#define CHECK_INT(got, want)                                                       \
+	do {                                                                       \
+		long long tap_g = (long long)(got), tap_w = (long long)(want);     \
+		if (tap_g != tap_w)                                                \
+			TAP_FAIL("%s is %lld, expected %lld", #got, tap_g, tap_w); \
 	} while (0)
 
-#define CHECK_STR(got, want)                                                                       \
-	do {                                                                                       \
-		const char *tap_g = (got), *tap_w = (want);                                        \
-		if (strcmp(tap_g, tap_w) != 0)                                                     \
-			TAP_FAIL("%s is \"%s\", expected \"%s\"", #got, tap_g, tap_w);             \
+#define CHECK_STR(got, want)                                                           \
+	do {                                                                           \
+		const char *tap_g = (got), *tap_w = (want);                            \
+		if (strcmp(tap_g, tap_w) != 0)                                         \
+			TAP_FAIL("%s is \"%s\", expected \"%s\"", #got, tap_g, tap_w); \
 	} while (0)
 
-#define SKIP(why)                                                                                  \
-	do {                                                                                       \
-		tap_skip_reason = (why);                                                           \
-		longjmp(tap_out, 2);                                                               \
+#define SKIP(why)                        \
+	do {                             \
+		tap_skip_reason = (why); \
+		longjmp(tap_out, 2);     \
 	} while (0)
 
 static const char *tap_skip_reason = "";

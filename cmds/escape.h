@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Byte strings from images and traces are written to terminals and JSON through these two only.
+ */
+#ifndef CMDS_ESCAPE_H
+#define CMDS_ESCAPE_H
+
+#include <stdio.h>
+
+/* Printable UTF-8 as it is, every other byte as \xNN; for people. */
+void escape_text(FILE *to, const void *bytes, size_t n);
+
+/* A JSON string with its quotes when bytes are UTF-8, else {"bytes":"hex"}; loses nothing. */
+void escape_json(FILE *to, const void *bytes, size_t n);
+
+/* How many columns escape_text would fill, counting one for each code point. */
+size_t escape_width(const char *escaped);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extkit VERB: finds the verb, fills its options, calls it, and closes the output. */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "extkit/version.h"
+#include "fail.h"
+#include "help.h"
+#include "progress.h"
+
+static void speak_the_users_language(void)
+{
+	const char *where = getenv("EXTKIT_LOCALEDIR");
+
+	setlocale(LC_ALL, "");
+	/* Numbers in reports are read by programs too. */
+	setlocale(LC_NUMERIC, "C");
+	bindtextdomain("extkit", where != NULL ? where : LOCALEDIR);
+	bind_textdomain_codeset("extkit", "UTF-8");
+	textdomain("extkit");
+}
+
+static int print_version(void)
+{
+	printf("extkit %s\n", ek_version());
+	if (*ek_parts() != '\0')
+		printf(_("with %s\n"), ek_parts());
+	return EXIT_DONE;
+}
+
+static int no_such_verb(struct run *run, const char *typed)
+{
+	const char *guess = cmd_guess(typed);
+
+	if (guess != NULL)
+		return fail_usage(run, _("there is no verb '%s'; did you mean '%s'?"), typed,
+				  guess);
+	return fail_usage(run, _("there is no verb '%s'"), typed);
+}
+
+static int check_operands(struct run *run)
+{
+	const struct cmd *cmd = run->cmd;
+
+	if (run->argc < cmd->min_args)
+		return fail_usage(run, _("too few arguments, wanted: %s"), _(cmd->args));
+	if (cmd->max_args >= 0 && run->argc > cmd->max_args)
+		return fail_usage(run, _("one argument too many: '%s'"), run->argv[cmd->max_args]);
+	return EXIT_DONE;
+}
+
+/* Runs the verb with everything it may use in place. */
+static int call(struct run *run)
+{
+	struct progress progress;
+	int code, err;
+
+	if (ek_ctx_new(&run->ctx) != 0)
+		return fail(run, EXIT_HOST, "%s", _("no memory"));
+	run->out = out_new(stdout, run->json, run->quiet, run->cmd->name);
+	if (run->out == NULL) {
+		ek_ctx_free(run->ctx);
+		return fail(run, EXIT_HOST, "%s", _("no memory"));
+	}
+	progress_begin(&progress, run);
+	code = run->cmd->run(run);
+	progress_end(&progress, run);
+	err = out_close(run->out);
+	run->out = NULL;
+	ek_ctx_free(run->ctx);
+	run->ctx = NULL;
+	if (err != 0 && code == EXIT_DONE)
+		code = fail(run, EXIT_HOST, _("cannot write the output: %s"), strerror(-err));
+	return code;
+}
+
+/* The verb's own options together with the global ones, in any order. */
+static int run_verb(struct run *run, struct globals *globals, int argc, char **argv)
+{
+	const struct cmd *cmd = run->cmd;
+	void *opts = calloc(1, cmd->opts_size + 1);
+	const struct opt_into into[] = {{cmd->options, opts}, {global_options, globals}};
+	char why[OPT_WHY];
+	int code;
+
+	if (opts == NULL)
+		return fail(run, EXIT_HOST, "%s", _("no memory"));
+	if (opt_parse(into, 2, &argc, argv, false, why) != 0) {
+		code = fail_usage(run, "%s", why);
+		goto out;
+	}
+	run->opts = opts;
+	run->argc = argc;
+	run->argv = argv;
+	run->json = globals->json;
+	run->quiet = globals->quiet;
+	run->progress = globals->progress;
+	code = EXIT_DONE;
+	if (globals->introspect)
+		introspect(stdout, cmd);
+	else if (globals->help)
+		help_verb(stdout, cmd);
+	else if (globals->version)
+		code = print_version();
+	else if (cmd->run == NULL)
+		code = argc > 0 ? fail_usage(run, _("there is no verb '%s %s'"), cmd->name, argv[0])
+				: fail_usage(run, _("which of its verbs?"));
+	else if ((code = check_operands(run)) == EXIT_DONE)
+		code = call(run);
+out:
+	opt_free(cmd->options, opts);
+	free(opts);
+	return code;
+}
+
+static int start(int argc, char **argv)
+{
+	struct globals globals = {0};
+	const struct opt_into into[] = {{global_options, &globals}};
+	struct run run = {0};
+	char why[OPT_WHY];
+	int words = 0;
+
+	if (opt_parse(into, 1, &argc, argv, true, why) != 0)
+		return fail_usage(&run, "%s", why);
+	if (argc > 0) {
+		run.cmd = cmd_find(argv, argc, &words);
+		if (run.cmd == NULL)
+			return no_such_verb(&run, argv[0]);
+		return run_verb(&run, &globals, argc - words, argv + words);
+	}
+	if (globals.version)
+		return print_version();
+	if (globals.introspect)
+		introspect(stdout, NULL);
+	else if (globals.help)
+		help_overview(stdout);
+	else {
+		help_overview(stderr);
+		return EXIT_USAGE;
+	}
+	return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct run run = {0};
+	int code;
+
+	speak_the_users_language();
+	code = start(argc - 1, argv + 1);
+	/* Verbs have closed their output; this is for help and the like. */
+	if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE)
+		code = fail(&run, EXIT_HOST, "%s", _("cannot write the output"));
+	return code;
+}

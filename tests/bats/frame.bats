@@ -1,0 +1,79 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# What every verb shares: help, options, exit codes, JSON, languages.
+
+load ../lib/common
+
+@test "no verb shows the list and exits 2" {
+	x 2
+	has "$err" "Usage: extkit VERB"
+	equal "$out" ""
+}
+
+@test "--help shows the list and exits 0" {
+	x 0 --help
+	has "$out" "Verbs:"
+	equal "$err" ""
+}
+
+@test "--version names the release" {
+	x 0 --version
+	has "$out" "extkit $(sed -n 's/.*EK_VERSION "\(.*\)"/\1/p' "$SRC/lib/extkit/version.h")"
+}
+
+@test "an unknown verb gets a suggestion" {
+	x 2 hepl
+	has "$err" "did you mean 'help'?"
+}
+
+@test "an unknown option exits 2 and points at the help" {
+	x 2 help --nonsense
+	has "$err" "extkit help: unknown option --nonsense"
+	has "$err" "Try 'extkit help --help'."
+}
+
+@test "a choice lists its values when the value is wrong" {
+	x 2 help --progress=loud
+	has "$err" "'loud' is not auto|none|json"
+}
+
+@test "an option without its value says so" {
+	x 2 help --progress
+	has "$err" "--progress needs a value"
+}
+
+@test "one operand too many is named" {
+	x 2 help a b c
+	has "$err" "one argument too many: 'c'"
+}
+
+@test "global options may stand before and after the verb" {
+	x 0 --quiet help
+	x 0 help --quiet
+}
+
+@test "every verb has help, an example and a manual page" {
+	local v
+	for v in $("$EXTKIT" help --verbs); do
+		x 0 "$v" --help
+		has "$out" "Usage: extkit $v"
+		x 0 help --man "$v"
+		has "$out" ".TH EXTKIT-"
+	done
+	need python3
+	x 0 --introspect
+	equal "$(json '[v["name"] for v in d["verbs"] if not v["group"] and not v["examples"]]')" "[]"
+}
+
+@test "help written to a full disk is an error" {
+	[ -e /dev/full ] || skip "there is no /dev/full"
+	local code=0
+	"$EXTKIT" --help >/dev/full 2>.err || code=$?
+	equal "$code" 7
+}
+
+@test "German is spoken when it is asked for" {
+	need msgfmt
+	LANGUAGE=de x 0 --help
+	has "$out" "Aufruf: extkit"
+}
