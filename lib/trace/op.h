@@ -158,7 +158,7 @@ struct op_str {
 enum op_data_kind {
 	DATA_NONE,    /* the replay chooses */
 	DATA_ZERO,    /* z */
-	DATA_CRC,     /* c:CRC, bytes not kept */
+	DATA_CRC,     /* c:CRC32C, bytes not kept */
 	DATA_BLOB,    /* b:SHA-256; bytes are there unless the trace was cut in front */
 	DATA_PATTERN, /* p:SEED, by file offset */
 	DATA_MIXED,   /* r:PERCENT:SEED, compressible to about PERCENT */
@@ -171,11 +171,12 @@ enum op_data_kind {
 struct op_data {
 	uint8_t kind;         /* enum op_data_kind */
 	uint8_t percent;      /* DATA_MIXED */
+	uint8_t hashed;       /* hash is filled in; a source may leave that to the writer */
 	uint32_t crc;         /* DATA_CRC */
 	uint64_t seed;        /* DATA_PATTERN, DATA_MIXED */
 	const uint8_t *bytes; /* DATA_BLOB, DATA_INLINE: n bytes, or NULL */
 	uint32_t n;
-	uint8_t hash[32]; /* DATA_BLOB; all 0 in a source that leaves hashing to the writer */
+	uint8_t hash[32]; /* DATA_BLOB */
 };
 
 /* Seconds and nanoseconds, or one of the words below in nsec, as utimensat(2) has them. */
@@ -263,6 +264,7 @@ struct op_header {
 	uint32_t version;
 	uint32_t block, page, hz; /* 0 unknown */
 	uint64_t lost;
+	bool plain_crc; /* DATA_CRC is zlib's CRC-32: files with "#time ns", of an early importer */
 };
 
 /*
