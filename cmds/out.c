@@ -314,8 +314,11 @@ void out_table_end(struct out *out)
 		if (out->at > 0) /* the verb failed within a row */
 			shallower(out, '}');
 		shallower(out, ']');
-	} else if (!out->flowing && (out->rows > 0 || out->at > 0)) {
-		flow(out);
+	} else {
+		if (!out->flowing && (out->rows > 0 || out->at > 0))
+			flow(out);
+		if (out->at > 0)
+			fputc('\n', out->to);
 	}
 	free_table(out);
 }
