@@ -52,6 +52,7 @@ one_error_line() {
 
 # json EXPRESSION: evaluates Python over the parsed output, which is called d, and prints the result.
 json() {
+	python3 -c 'import json' 2>/dev/null || skip "python3 with its json module is not installed"
 	python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
 		"$BATS_TEST_TMPDIR/.out" "$1"
 }
