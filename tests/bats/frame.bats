@@ -60,7 +60,7 @@ load ../lib/common
 		x 0 help --man "$v"
 		has "$out" ".TH EXTKIT-"
 	done
-	need python3
+	need_json
 	x 0 --introspect
 	equal "$(json '[v["name"] for v in d["verbs"] if not v["group"] and not v["examples"]]')" "[]"
 }

@@ -52,7 +52,6 @@ one_error_line() {
 
 # json EXPRESSION: evaluates Python over the parsed output, which is called d, and prints the result.
 json() {
-	python3 -c 'import json' 2>/dev/null || skip "python3 with its json module is not installed"
 	python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
 		"$BATS_TEST_TMPDIR/.out" "$1"
 }
@@ -61,6 +60,11 @@ json() {
 need() {
 	local p
 	for p; do command -v "$p" >/dev/null || skip "$p is not installed"; done
+}
+
+# need_json: before json is used; a skip inside $(json ...) would not reach the test.
+need_json() {
+	python3 -c 'import json' 2>/dev/null || skip "python3 with its json module is not installed"
 }
 
 need_root() {
