@@ -8,7 +8,7 @@
 
 #include "extkit/types.h"
 
-#define SHOW_MAX 48
+#define SHOW_MAX 64
 
 /* Each fills buf (SHOW_MAX bytes) and returns it. */
 
