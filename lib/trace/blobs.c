@@ -23,11 +23,19 @@ struct blobs {
 	uint32_t *bucket;
 	uint32_t first, count; /* oldest entry, number of entries */
 	uint32_t at;           /* where the next blob goes */
+	size_t window;
+	uint32_t max_entries;
 };
 
-struct blobs *blobs_new(void)
+struct blobs *blobs_new(enum blobs_side side)
 {
-	return mem_zero(sizeof(struct blobs));
+	struct blobs *b = mem_zero(sizeof(*b));
+
+	if (b) {
+		b->window = BLOBS_WINDOW * side;
+		b->max_entries = ENTRIES * side;
+	}
+	return b;
 }
 
 void blobs_free(struct blobs *b)
@@ -42,8 +50,8 @@ void blobs_free(struct blobs *b)
 
 static int start(struct blobs *b)
 {
-	b->buf = malloc(BLOBS_WINDOW);
-	b->entries = malloc(ENTRIES * sizeof(*b->entries));
+	b->buf = malloc(b->window);
+	b->entries = malloc(b->max_entries * sizeof(*b->entries));
 	b->bucket = malloc(BUCKETS * sizeof(*b->bucket));
 	if (!b->buf || !b->entries || !b->bucket)
 		return -1;
@@ -82,7 +90,7 @@ static void forget_oldest(struct blobs *b)
 	while (*link != b->first)
 		link = &b->entries[*link].next;
 	*link = e->next;
-	b->first = (b->first + 1) % ENTRIES;
+	b->first = (b->first + 1) % b->max_entries;
 	b->count--;
 }
 
@@ -98,20 +106,20 @@ uint8_t *blobs_room(struct blobs *b, size_t n)
 {
 	if (n == 0 || n > BLOBS_MAX || (!b->bucket && start(b) < 0))
 		return NULL;
-	if (b->at + n > BLOBS_WINDOW) {
+	if (b->at + n > b->window) {
 		/* What lies behind the old position is older than what lies at the front. */
 		while (b->count && b->entries[b->first].at >= b->at)
 			forget_oldest(b);
 		b->at = 0;
 	}
-	while (b->count == ENTRIES || in_the_way(b, n))
+	while (b->count == b->max_entries || in_the_way(b, n))
 		forget_oldest(b);
 	return b->buf + b->at;
 }
 
 void blobs_add(struct blobs *b, const uint8_t hash[32], size_t n)
 {
-	uint32_t i = (b->first + b->count) % ENTRIES;
+	uint32_t i = (b->first + b->count) % b->max_entries;
 	uint32_t *bucket = bucket_of(b, hash);
 	struct entry *e = &b->entries[i];
 

@@ -14,13 +14,17 @@
 
 #define BLOBS_WINDOW ((size_t)16 << 20)
 
+/* Readers remember twice as much, because the binary form brings the blobs of a whole frame in
+ * front of the ops that use them. */
+enum blobs_side { BLOBS_WRITER = 1, BLOBS_READER = 2 };
+
 /* The longest blob; longer data is kept as a checksum only. */
 #define BLOBS_MAX ((size_t)4 << 20)
 
 struct blobs;
 
 /* NULL without memory.  The window itself is allocated with the first blob. */
-struct blobs *blobs_new(void);
+struct blobs *blobs_new(enum blobs_side side);
 void blobs_free(struct blobs *b);
 
 /* The bytes of a known blob, or NULL; valid until the next blobs_room(). */

@@ -183,6 +183,19 @@ static int arg_sync(struct op *o, struct cursor *c)
 	return err;
 }
 
+/* An offset or a length: what a loff_t can hold. */
+static int arg_size(struct cursor *c, uint64_t *ret)
+{
+	char *at = c->p;
+	int err = cur_u64(c, ret);
+
+	if (err == 0 && *ret > INT64_MAX) {
+		c->p = at;
+		return cur_fail(c, "number too large");
+	}
+	return err;
+}
+
 /* The rarer arguments. */
 static int cold_arg(struct line_parser *lp, struct cursor *c, char kind)
 {
@@ -197,7 +210,7 @@ static int cold_arg(struct line_parser *lp, struct cursor *c, char kind)
 	case 'x':
 		return *c->p == 'h' ? arg_number(c, 'h', &o->handle) : cur_path(c, &o->path);
 	case 'O':
-		return cur_u64(c, &o->off2);
+		return arg_size(c, &o->off2);
 	case 'a':
 		return cur_u64(c, &o->arg);
 	case 'p':
@@ -237,9 +250,9 @@ static int one_arg(struct line_parser *lp, struct cursor *c, char kind)
 	case 'h':
 		return arg_number(c, 'h', &lp->op.handle);
 	case 'o':
-		return cur_u64(c, &lp->op.off);
+		return arg_size(c, &lp->op.off);
 	case 'l':
-		return cur_u64(c, &lp->op.len);
+		return arg_size(c, &lp->op.len);
 	default:
 		lp->op.plain = 0;
 		return cold_arg(lp, c, kind);

@@ -357,7 +357,8 @@ int wtr_read(struct instream *in, unsigned flags, struct diag *d, struct op_sour
 	struct wtr_source *s = mem_zero(sizeof(*s));
 	int err = -ENOMEM;
 
-	if (!s || !(s->lp.blobs = blobs_new()) || lines_init(&s->lines, in, WTR_LINE_MAX - 1) < 0) {
+	if (!s || !(s->lp.blobs = blobs_new(BLOBS_READER)) ||
+	    lines_init(&s->lines, in, WTR_LINE_MAX - 1) < 0) {
 		if (s)
 			blobs_free(s->lp.blobs);
 		free(s);

@@ -194,7 +194,7 @@ int wtr_write(struct outstream *out, struct diag *d, struct op_sink **ret)
 {
 	struct wtr_sink *s = mem_zero(sizeof(*s));
 
-	if (!s || !(s->blobs = blobs_new())) {
+	if (!s || !(s->blobs = blobs_new(BLOBS_WRITER))) {
 		free(s);
 		outstream_close(out);
 		return diag_set(d, -ENOMEM, "write: no memory");
