@@ -67,11 +67,6 @@ int dev_tell(struct dev *dev, int code, const char *what, uint64_t off, uint64_t
 			  dev->name, off, len);
 }
 
-static void count(uint64_t *counter, uint64_t n)
-{
-	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
-}
-
 static int check_range(struct dev *dev, const char *what, uint64_t off, uint64_t len)
 {
 	if (off <= dev->size && len <= dev->size - off)
@@ -126,11 +121,11 @@ int dev_read(struct dev *dev, uint64_t off, void *buf, size_t len)
 
 	if (r < 0 || len == 0)
 		return r;
-	count(&dev->stats.reads, 1);
+	dev_count(&dev->stats.reads, 1);
 	r = dev->ops->read(dev, off, buf, len);
 	if (r < 0)
 		return dev_tell(dev, r, "read", off, len);
-	count(&dev->stats.read_bytes, len);
+	dev_count(&dev->stats.read_bytes, len);
 	return 0;
 }
 
@@ -140,11 +135,11 @@ int dev_write(struct dev *dev, uint64_t off, const void *buf, size_t len)
 
 	if (r < 0 || len == 0)
 		return r;
-	count(&dev->stats.writes, 1);
+	dev_count(&dev->stats.writes, 1);
 	r = dev->ops->write(dev, off, buf, len);
 	if (r < 0)
 		return dev_tell(dev, r, "write", off, len);
-	count(&dev->stats.write_bytes, len);
+	dev_count(&dev->stats.write_bytes, len);
 	return 0;
 }
 
@@ -160,11 +155,11 @@ int dev_readv(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned n
 			r = dev_read(dev, off, iov[i].iov_base, iov[i].iov_len);
 		return r;
 	}
-	count(&dev->stats.reads, 1);
+	dev_count(&dev->stats.reads, 1);
 	r = dev->ops->readv(dev, off, iov, n);
 	if (r < 0)
 		return dev_tell(dev, r, "read", off, len);
-	count(&dev->stats.read_bytes, len);
+	dev_count(&dev->stats.read_bytes, len);
 	return 0;
 }
 
@@ -180,11 +175,11 @@ int dev_writev(struct dev *dev, uint64_t off, const struct iovec *iov, unsigned 
 			r = dev_write(dev, off, iov[i].iov_base, iov[i].iov_len);
 		return r;
 	}
-	count(&dev->stats.writes, 1);
+	dev_count(&dev->stats.writes, 1);
 	r = dev->ops->writev(dev, off, iov, n);
 	if (r < 0)
 		return dev_tell(dev, r, "write", off, len);
-	count(&dev->stats.write_bytes, len);
+	dev_count(&dev->stats.write_bytes, len);
 	return 0;
 }
 
@@ -194,7 +189,7 @@ int dev_flush(struct dev *dev)
 
 	if (!dev->writable)
 		return 0;
-	count(&dev->stats.flushes, 1);
+	dev_count(&dev->stats.flushes, 1);
 	if (r == 0 && dev->ops->flush != NULL)
 		r = dev->ops->flush(dev);
 	if (r == 0)
@@ -215,8 +210,7 @@ int dev_discard(struct dev *dev, uint64_t off, uint64_t len)
 	return r == 0 || r == -EOPNOTSUPP ? r : dev_tell(dev, r, "discard", off, len);
 }
 
-/* The long way: the same constant again and again, 1 MiB in each call. */
-static int write_zeros(struct dev *dev, uint64_t off, uint64_t len)
+int dev_write_zeros(struct dev *dev, uint64_t off, uint64_t len)
 {
 	static const uint8_t zeros[ZEROS] __attribute__((aligned(4096)));
 	struct iovec iov[ZERO_IOV];
@@ -246,7 +240,7 @@ int dev_zero(struct dev *dev, uint64_t off, uint64_t len)
 		return r;
 	r = dev->ops->zero != NULL ? dev->ops->zero(dev, off, len) : -EOPNOTSUPP;
 	if (r == -EOPNOTSUPP)
-		return write_zeros(dev, off, len);
+		return dev_write_zeros(dev, off, len);
 	return r < 0 ? dev_tell(dev, r, "zero", off, len) : 0;
 }
 

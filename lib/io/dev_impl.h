@@ -18,6 +18,14 @@ void dev_drop(struct dev *dev);
 /* Tells the failure code of the call named what; returns code. */
 int dev_tell(struct dev *dev, int code, const char *what, uint64_t off, uint64_t len);
 
+/* Zeroes by writing, 1 MiB in each call. */
+int dev_write_zeros(struct dev *dev, uint64_t off, uint64_t len);
+
+static inline void dev_count(uint64_t *counter, uint64_t n)
+{
+	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
 /* Performs one request now and calls its done. */
 void dev_serve(struct dev *dev, struct dev_req *req);
 

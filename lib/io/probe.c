@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libblkid asked through a descriptor of its own: ours may be open with O_DIRECT, which wants
+ * aligned buffers that libblkid does not have.
+ */
+#include "io/probe.h"
+
+#include <blkid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "io/dev.h"
+
+static void copy_value(blkid_probe pr, const char *name, char *to, size_t cap)
+{
+	const char *value;
+
+	if (blkid_probe_lookup_value(pr, name, &value, NULL) == 0)
+		snprintf(to, cap, "%s", value);
+}
+
+static void read_topology(blkid_probe pr, struct probe *p)
+{
+	blkid_topology tp = blkid_probe_get_topology(pr);
+
+	if (tp == NULL)
+		return;
+	p->io_min = blkid_topology_get_minimum_io_size(tp);
+	p->io_best = blkid_topology_get_optimal_io_size(tp);
+	p->skew = blkid_topology_get_alignment_offset(tp);
+	p->physical = (uint32_t)blkid_topology_get_physical_sector_size(tp);
+}
+
+static void read_table(blkid_probe pr, struct probe *p)
+{
+	blkid_partlist list = blkid_probe_get_partitions(pr);
+	blkid_parttable table = list != NULL ? blkid_partlist_get_table(list) : NULL;
+	const char *type = table != NULL ? blkid_parttable_get_type(table) : NULL;
+	int n = list != NULL ? blkid_partlist_numof_partitions(list) : 0;
+
+	if (type != NULL)
+		snprintf(p->table, sizeof(p->table), "%s", type);
+	if (n > 0)
+		p->parts = (unsigned)n;
+}
+
+static int ask(blkid_probe pr, struct probe *p)
+{
+	int r;
+
+	blkid_probe_enable_superblocks(pr, 1);
+	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_LABEL |
+						  BLKID_SUBLKS_UUID | BLKID_SUBLKS_USAGE);
+	blkid_probe_enable_partitions(pr, 1);
+	blkid_probe_enable_topology(pr, 1);
+	r = blkid_do_safeprobe(pr); /* 0 found, 1 nothing, -2 several, -1 error with errno */
+	if (r == -1)
+		return errno > 0 ? -errno : -EIO;
+	p->ambiguous = r == -2;
+	copy_value(pr, "TYPE", p->type, sizeof(p->type));
+	copy_value(pr, "LABEL", p->label, sizeof(p->label));
+	copy_value(pr, "UUID", p->uuid, sizeof(p->uuid));
+	copy_value(pr, "USAGE", p->usage, sizeof(p->usage));
+	read_table(pr, p);
+	read_topology(pr, p);
+	p->found = p->ambiguous || p->type[0] != '\0' || p->table[0] != '\0';
+	return 0;
+}
+
+static int probe_fd(int fd, uint64_t off, uint64_t size, struct probe *ret)
+{
+	blkid_probe pr = blkid_new_probe();
+	struct probe p = {0};
+	int r;
+
+	if (pr == NULL)
+		return -ENOMEM;
+	errno = 0;
+	if (blkid_probe_set_device(pr, fd, (blkid_loff_t)off, (blkid_loff_t)size) < 0)
+		r = errno > 0 ? -errno : -EIO;
+	else
+		r = ask(pr, &p);
+	blkid_free_probe(pr);
+	if (r == 0)
+		*ret = p;
+	return r;
+}
+
+int probe_read(struct dev *dev, struct probe *ret)
+{
+	char path[40];
+	uint64_t off;
+	int fd, own, r = dev_host(dev, &fd, &off);
+
+	if (r < 0)
+		return r;
+	if (dev->size == 0) { /* to libblkid a size of 0 means "find out" */
+		*ret = (struct probe){0};
+		return 0;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, O_RDONLY | O_CLOEXEC);
+	if (own < 0)
+		return diag_errno(dev->diag, -errno, "cannot look at %s", dev->name);
+	r = probe_fd(own, off, dev->size, ret);
+	close(own);
+	return r < 0 ? diag_errno(dev->diag, r, "cannot look at %s", dev->name) : 0;
+}

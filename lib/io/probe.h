@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is on a device already, and how the disk under it likes to be used: asked before making a
+ * file system, and by whoever shows a device to the user.
+ */
+#ifndef IO_PROBE_H
+#define IO_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dev;
+
+/* Names and labels are as libblkid reports them, cut to fit; they come from the medium, so escape
+ * them before showing. */
+struct probe {
+	bool found;     /* any file system, RAID member, swap area or partition table */
+	bool ambiguous; /* signatures of several: type names none of them */
+	char type[32]; /* "ext4", "xfs", "linux_raid_member", ...; "" when only a table was found */
+	char label[256];
+	char uuid[64];
+	char usage[32]; /* "filesystem", "raid", "crypto", "other" */
+	char table[32]; /* partition table: "gpt", "dos", ...; "" for none */
+	unsigned parts; /* partitions in it */
+
+	/* Bytes; 0 where the device does not say. */
+	uint64_t io_min;   /* smallest transfer without read-modify-write */
+	uint64_t io_best;  /* preferred transfer: a RAID stripe */
+	uint64_t skew;     /* how far the first io_min boundary lies inside the device */
+	uint32_t physical; /* physical sector */
+};
+
+/* Fills *ret.  A device without a descriptor of the host (memory) gives -EOPNOTSUPP.  Slices are
+ * looked at from their own start. */
+int probe_read(struct dev *dev, struct probe *ret);
+
+#endif
