@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The recorder: does to the device below what it is told, then notes it if it worked. */
+/*
+ * The recorder: does to the device below what it is told, then notes it if it worked; one call at a
+ * time, so that the log has the order in which the device below was changed.
+ */
 #include "io/recorder.h"
 
 #include <errno.h>
@@ -23,30 +26,52 @@ struct recorder {
 	size_t count, cap;
 };
 
-/* Appends a record; data, if any, is copied. */
-static int note(struct dev *dev, struct record record, const void *data)
+/* Appends a record; data, if any, is copied.  The caller holds the lock. */
+static int append(struct recorder *rec, struct record record, const void *data)
 {
-	struct recorder *rec = (struct recorder *)dev;
-	void *log;
-	int r;
+	void *log = rec->log;
+	int r = mem_grow(&log, &rec->cap, rec->count + 1, sizeof(record));
 
+	if (r < 0)
+		return r;
+	rec->log = log;
 	if (data != NULL) {
 		record.data = malloc((size_t)record.len);
 		if (record.data == NULL)
 			return -ENOMEM;
 		memcpy(record.data, data, (size_t)record.len);
 	}
-	pthread_mutex_lock(&rec->lock);
-	log = rec->log;
-	r = mem_grow(&log, &rec->cap, rec->count + 1, sizeof(record));
-	if (r == 0) {
-		rec->log = log;
-		record.seq = rec->count;
-		rec->log[rec->count++] = record;
+	record.seq = rec->count;
+	rec->log[rec->count++] = record;
+	return 0;
+}
+
+/* Does below what the record says. */
+static int pass_on(struct dev *base, const struct record *r, const void *data)
+{
+	switch (r->kind) {
+	case RECORD_WRITE:
+		return data != NULL ? dev_write(base, r->off, data, (size_t)r->len)
+				    : dev_zero(base, r->off, r->len);
+	case RECORD_FLUSH:
+		return dev_flush(base);
+	case RECORD_RESIZE:
+		return dev_resize(base, r->len);
+	default:
+		return 0;
 	}
+}
+
+static int perform(struct dev *dev, struct record record, const void *data)
+{
+	struct recorder *rec = (struct recorder *)dev;
+	int r;
+
+	pthread_mutex_lock(&rec->lock);
+	r = pass_on(rec->base, &record, data);
+	if (r == 0)
+		r = append(rec, record, data);
 	pthread_mutex_unlock(&rec->lock);
-	if (r < 0)
-		free(record.data);
 	return r;
 }
 
@@ -57,34 +82,22 @@ static int recorder_read(struct dev *dev, uint64_t off, void *buf, size_t len)
 
 static int recorder_write(struct dev *dev, uint64_t off, const void *buf, size_t len)
 {
-	struct record r = {.kind = RECORD_WRITE, .off = off, .len = len};
-	int rc = dev_write(((struct recorder *)dev)->base, off, buf, len);
-
-	return rc < 0 ? rc : note(dev, r, buf);
+	return perform(dev, (struct record){.kind = RECORD_WRITE, .off = off, .len = len}, buf);
 }
 
 static int recorder_zero(struct dev *dev, uint64_t off, uint64_t len)
 {
-	struct record r = {.kind = RECORD_WRITE, .off = off, .len = len};
-	int rc = dev_zero(((struct recorder *)dev)->base, off, len);
-
-	return rc < 0 ? rc : note(dev, r, NULL);
+	return perform(dev, (struct record){.kind = RECORD_WRITE, .off = off, .len = len}, NULL);
 }
 
 static int recorder_flush(struct dev *dev)
 {
-	struct record r = {.kind = RECORD_FLUSH};
-	int rc = dev_flush(((struct recorder *)dev)->base);
-
-	return rc < 0 ? rc : note(dev, r, NULL);
+	return perform(dev, (struct record){.kind = RECORD_FLUSH}, NULL);
 }
 
 static int recorder_resize(struct dev *dev, uint64_t size)
 {
-	struct record r = {.kind = RECORD_RESIZE, .len = size};
-	int rc = dev_resize(((struct recorder *)dev)->base, size);
-
-	return rc < 0 ? rc : note(dev, r, NULL);
+	return perform(dev, (struct record){.kind = RECORD_RESIZE, .len = size}, NULL);
 }
 
 static void recorder_close(struct dev *dev)
@@ -157,7 +170,7 @@ int recorder_open(struct dev *base, struct dev **ret)
 
 int recorder_mark(struct dev *dev, uint64_t mark)
 {
-	return note(dev, (struct record){.kind = RECORD_MARK, .mark = mark}, NULL);
+	return perform(dev, (struct record){.kind = RECORD_MARK, .mark = mark}, NULL);
 }
 
 const struct record *recorder_log(struct dev *dev, size_t *ret_count)

@@ -32,6 +32,9 @@ struct uring {
 	struct dev_req *pending[URING_DEPTH]; /* prepared, the kernel has not seen them */
 	unsigned pending_count;
 	int flying; /* may dip below 0 between the kernel's answer and our counting */
+	/* Requests ever queued.  Whoever completes a request reads what its submitter wrote; the
+	 * kernel orders the two, and this counter says so in terms of the language. */
+	unsigned queued;
 	bool broken;
 };
 
@@ -65,8 +68,8 @@ void uring_close(struct uring *u)
 {
 	if (u == NULL)
 		return;
-	/* A ring dies in the background; the file, its locks and its claim on a block device must not
-	 * wait for that. */
+	/* A ring dies in the background; the file, its locks and its claim on a block device must
+	 * not wait for that. */
 	io_uring_unregister_files(&u->ring);
 	io_uring_queue_exit(&u->ring);
 	pthread_mutex_destroy(&u->submit_lock);
@@ -168,6 +171,7 @@ int uring_queue(struct uring *u, struct dev_req *req)
 	if (sqe != NULL) {
 		prepare(sqe, req);
 		u->pending[u->pending_count++] = req;
+		__atomic_fetch_add(&u->queued, 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&u->submit_lock);
 	return sqe != NULL ? 0 : -EBUSY;
@@ -186,6 +190,7 @@ static int take(struct uring *u, bool wait, struct dev_req **reqs, int *res)
 		r = io_uring_wait_cqe(&u->ring, &one);
 		n = io_uring_peek_batch_cqe(&u->ring, cqes, BATCH);
 	}
+	__atomic_load_n(&u->queued, __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < n; i++) {
 		reqs[i] = io_uring_cqe_get_data(cqes[i]);
 		res[i] = cqes[i]->res;

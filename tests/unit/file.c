@@ -1,62 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files and block devices of the host; loop devices are made from files of our own. */
-#include "tap.h"
+#include "host.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/loop.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/mount.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/diag.h"
-#include "base/str.h"
-#include "io/dev.h"
-#include "io/guard.h"
-#include "io/probe.h"
-
-#define SIZE (1u << 20)
-
-static char dir[] = "/var/tmp/extkit-unit-XXXXXX"; /* /tmp may be a tmpfs, without O_DIRECT */
-static struct diag diag;
-
-static const char *in_dir(const char *name)
-{
-	static char path[200];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
-
-static struct dev *open_dev(const char *path, unsigned flags)
-{
-	struct dev *dev = NULL;
-	int r;
-
-	diag_clear(&diag);
-	r = dev_open(path, flags, &diag, &dev);
-	if (r < 0)
-		printf("# %s\n", diag.text);
-	CHECK_INT(r, 0);
-	return dev;
-}
-
-static struct dev *fresh_file(const char *name, unsigned flags)
-{
-	struct dev *dev =
-	    open_dev(in_dir(name), DEV_WRITE | DEV_CREATE | DEV_TRUNCATE | (flags & ~(unsigned)DEV_DIRECT));
-
-	CHECK_INT(dev_resize(dev, SIZE), 0);
-	if (flags & DEV_DIRECT) { /* an empty file has no say in alignment: open it again */
-		dev_close(dev);
-		dev = open_dev(in_dir(name), DEV_WRITE | flags);
-	}
-	return dev;
-}
 
 /* Random unaligned reads and writes against a copy in memory. */
 static void compare(struct dev *dev)
@@ -267,181 +221,6 @@ TEST(readers_cannot_write)
 	dev_close(dev);
 }
 
-static void refused(const char *path, unsigned flags, int code, const char *words)
-{
-	struct dev *dev = NULL;
-
-	diag_clear(&diag);
-	CHECK_INT(dev_open(path, flags, &diag, &dev), code);
-	CHECK(dev == NULL);
-	if (strstr(diag.text, words) == NULL)
-		printf("# %s\n", diag.text);
-	CHECK(strstr(diag.text, words) != NULL);
-}
-
-TEST(what_is_no_file_is_refused_by_name)
-{
-	CHECK_INT(mkfifo(in_dir("fifo"), 0600), 0);
-	refused(in_dir("fifo"), 0, -EINVAL, "it is a FIFO");
-	refused(in_dir("fifo"), DEV_WRITE | DEV_CREATE, -EINVAL, "it is a FIFO");
-	refused(dir, 0, -EISDIR, "it is a directory");
-	refused(dir, DEV_WRITE, -EISDIR, "it is a directory");
-	refused("/dev/null", DEV_WRITE, -EINVAL, "it is a character device");
-	refused(in_dir("absent"), 0, -ENOENT, "absent: No such file");
-}
-
-TEST(a_link_is_followed_to_its_file)
-{
-	struct dev *dev = fresh_file("target", 0);
-
-	dev_close(dev);
-	CHECK_INT(symlink("target", in_dir("link")), 0);
-	dev = open_dev(in_dir("link"), DEV_WRITE);
-	CHECK_INT(dev->size, SIZE);
-	dev_close(dev);
-}
-
-TEST(the_second_writer_of_a_file_is_refused)
-{
-	struct dev *dev = fresh_file("locked", 0), *reader;
-	pid_t pid;
-	int status;
-
-	refused(in_dir("locked"), DEV_WRITE | DEV_TRUNCATE, -EBUSY,
-		"another program has it open for writing");
-	refused(in_dir("locked"), DEV_WRITE | DEV_MOUNTED_OK, -EBUSY, "another program");
-	reader = open_dev(in_dir("locked"), 0);
-	CHECK_INT(reader->size, SIZE); /* the refused DEV_TRUNCATE has not emptied it */
-	dev_close(reader);
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		struct dev *other;
-
-		diag_clear(&diag);
-		_exit(dev_open(in_dir("locked"), DEV_WRITE, &diag, &other) == -EBUSY ? 0 : 1);
-	}
-	CHECK_INT(waitpid(pid, &status, 0), pid);
-	CHECK_INT(status, 0);
-	dev_close(dev);
-	dev_close(open_dev(in_dir("locked"), DEV_WRITE));
-}
-
-TEST(a_locker_of_the_old_kind_is_named)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char words[60], c;
-	int fds[2], back[2];
-	pid_t pid;
-
-	dev_close(fresh_file("posix", 0));
-	CHECK_INT(pipe(fds), 0);
-	CHECK_INT(pipe(back), 0);
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		int fd = open(in_dir("posix"), O_RDWR);
-
-		if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0 || write(back[1], "x", 1) != 1)
-			_exit(1);
-		close(fds[1]);
-		_exit(read(fds[0], &c, 1) == 0 ? 0 : 1);
-	}
-	CHECK_INT(read(back[0], &c, 1), 1);
-	snprintf(words, sizeof(words), "locked by process %d", (int)pid);
-	refused(in_dir("posix"), DEV_WRITE, -EBUSY, words);
-	close(fds[0]);
-	close(fds[1]);
-	close(back[0]);
-	close(back[1]);
-	CHECK_INT(waitpid(pid, NULL, 0), pid);
-}
-
-TEST(memory_and_missing_signatures_are_not_found)
-{
-	struct dev *dev = fresh_file("empty", 0), *mem;
-	struct probe p;
-
-	CHECK_INT(probe_read(dev, &p), 0);
-	CHECK(!p.found);
-	CHECK_INT(dev_open_memory(4096, &diag, &mem), 0);
-	CHECK_INT(probe_read(mem, &p), -EOPNOTSUPP);
-	dev_close(mem);
-	dev_close(dev);
-}
-
-TEST(a_signature_is_found_also_inside_a_slice)
-{
-	struct dev *dev = fresh_file("swap", 0), *part;
-	struct probe p;
-	uint8_t head[16] = {1, [5] = 1};
-
-	/* a swap area: version 1, a size, and its name at the end of the first page */
-	CHECK_INT(dev_write(dev, 65536 + 1024, head, sizeof(head)), 0);
-	CHECK_INT(dev_write(dev, 65536 + 4086, "SWAPSPACE2", 10), 0);
-	CHECK_INT(probe_read(dev, &p), 0);
-	CHECK(!p.found);
-	CHECK_INT(dev_open_slice(dev, 65536, 131072, &part), 0);
-	CHECK_INT(probe_read(part, &p), 0);
-	CHECK(p.found && !p.ambiguous);
-	CHECK_STR(p.type, "swap");
-	CHECK_STR(p.usage, "other");
-	dev_close(part);
-	dev_close(dev);
-}
-
-TEST(a_partition_table_is_found)
-{
-	struct dev *dev = fresh_file("table", 0);
-	uint8_t entry[16] = {0, 0, 0, 0, 0x83, 0, 0, 0, 8, 0, 0, 0, 0, 2, 0, 0};
-	struct probe p;
-
-	CHECK_INT(dev_write(dev, 446, entry, 16), 0);
-	CHECK_INT(dev_write(dev, 510, "\x55\xaa", 2), 0);
-	CHECK_INT(probe_read(dev, &p), 0);
-	CHECK(p.found);
-	CHECK_STR(p.table, "dos");
-	CHECK_INT(p.parts, 1);
-	dev_close(dev);
-}
-
-/* A loop device on our file, which goes away by itself with its last user; -1 and a reason in
- * tap_skip_reason when there is none to be had. */
-static int attach_loop(const char *file, char path[32])
-{
-	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), back, nr, fd = -1;
-	struct loop_config config = {.info.lo_flags = LO_FLAGS_AUTOCLEAR};
-
-	tap_skip_reason = "no loop device: not root, or no /dev/loop-control";
-	if (control < 0)
-		return -1;
-	back = open(file, O_RDWR | O_CLOEXEC);
-	config.fd = (uint32_t)back;
-	for (int tries = 0; tries < 20 && fd < 0; tries++) {
-		nr = ioctl(control, LOOP_CTL_GET_FREE);
-		snprintf(path, 32, "/dev/loop%d", nr);
-		fd = nr >= 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
-		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {
-			close(fd); /* someone else was faster */
-			fd = -1;
-		}
-	}
-	close(back);
-	close(control);
-	return fd;
-}
-
-static int loop_on(const char *name, char path[32])
-{
-	int fd;
-
-	dev_close(fresh_file(name, 0));
-	fd = attach_loop(in_dir(name), path);
-	if (fd < 0)
-		SKIP(tap_skip_reason);
-	return fd;
-}
-
 TEST(a_loop_device_reads_back_what_was_written)
 {
 	char path[32];
@@ -471,88 +250,117 @@ TEST(a_direct_loop_device_reads_back_what_was_written)
 	close(fd);
 }
 
-TEST(the_backing_file_of_a_loop_device_has_no_second_writer)
+/* May run in another thread than the one that waits for the flag; req is gone once it is seen. */
+static void raise_flag(struct dev_req *req)
 {
-	char path[32], words[80];
-	int fd = loop_on("loop3", path);
-	struct dev *dev;
-
-	snprintf(words, sizeof(words), "it is the backing file of %s", path);
-	refused(in_dir("loop3"), DEV_WRITE, -EBUSY, words);
-	dev_close(open_dev(in_dir("loop3"), 0));
-	dev = open_dev(in_dir("loop3"), DEV_WRITE | DEV_MOUNTED_OK);
-	dev_close(dev);
-	close(fd);
+	__atomic_store_n((bool *)req->ctx, true, __ATOMIC_RELEASE);
 }
 
-TEST(a_block_device_has_one_writer)
+#define THREADS 4
+
+/* Each thread keeps to every fourth block. */
+static void *one_thread(void *arg)
 {
-	char path[32];
-	int fd = loop_on("loop4", path);
-	struct dev *dev = open_dev(path, DEV_WRITE);
+	struct dev *dev = ((void **)arg)[0];
+	uint64_t me = (uint64_t)(uintptr_t)((void **)arg)[1];
+	unsigned char *buf = aligned_alloc(4096, 4096), *bad = NULL;
 
-	refused(path, DEV_WRITE, -EBUSY, "in use by another program");
-	dev_close(open_dev(path, 0));
-	dev_close(open_dev(path, DEV_WRITE | DEV_MOUNTED_OK));
-	dev_close(dev);
-	dev_close(open_dev(path, DEV_WRITE));
-	close(fd);
-}
+	for (uint64_t round = 0; round < 200 && bad == NULL; round++) {
+		uint64_t off = (round % 64 * THREADS + me) * 4096 + round % 3;
+		size_t len = 4096 - round % 3;
+		struct iovec iov = {buf, len};
+		struct dev_req req = {.off = off, .iov = &iov, .iovcnt = 1, .write = true};
+		struct dev_req *list = &req;
+		bool flag = false;
 
-TEST(topology_of_a_block_device_is_told)
-{
-	char path[32];
-	int fd = loop_on("loop5", path);
-	struct dev *dev = open_dev(path, 0);
-	struct probe p;
-
-	CHECK_INT(probe_read(dev, &p), 0);
-	CHECK(!p.found);
-	CHECK(p.io_min >= 512 && p.physical >= 512);
-	dev_close(dev);
-	close(fd);
-}
-
-TEST(a_mounted_device_is_refused_with_its_mount_point)
-{
-	struct str why = {0};
-	char line[4096], point[1024];
-	unsigned a, b;
-	struct stat st = {.st_mode = S_IFBLK};
-	FILE *in = fopen("/proc/self/mountinfo", "r");
-	int busy = 0;
-
-	while (in != NULL && st.st_rdev == 0 && fgets(line, sizeof(line), in) != NULL) {
-		if (sscanf(line, "%*d %*d %u:%u %*s %1023s", &a, &b, point) == 3 && a != 0)
-			st.st_rdev = (dev_t)(a << 8 | b);
+		memset(buf, (int)(me * 50 + round % 50), len);
+		req.done = raise_flag;
+		req.ctx = &flag;
+		if (dev_submit(dev, &list, 1) < 0)
+			return buf;
+		while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE))
+			dev_reap(dev, 1);
+		memset(buf, 0, len);
+		if (dev_read(dev, off, buf, len) < 0 || buf[len - 1] != me * 50 + round % 50)
+			bad = buf;
 	}
-	if (in != NULL)
-		fclose(in);
-	if (st.st_rdev == 0)
-		SKIP("no mounted block device here to ask about");
-	busy = guard_busy(&st, &why); /* only asked, never opened */
-	CHECK_INT(busy, 1);
-	printf("# %s\n", str_text(&why));
-	CHECK(strncmp(str_text(&why), "mounted on /", 12) == 0);
-	str_free(&why);
+	free(buf);
+	return bad;
 }
 
-static void clean_up(void)
+static void four_threads(struct dev *dev)
 {
-	char command[100];
+	void *args[THREADS][2], *bad;
+	pthread_t threads[THREADS];
 
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	if (system(command) != 0)
-		printf("# could not remove %s\n", dir);
+	for (size_t i = 0; i < THREADS; i++) {
+		args[i][0] = dev;
+		args[i][1] = (void *)i;
+		CHECK_INT(pthread_create(&threads[i], NULL, one_thread, args[i]), 0);
+	}
+	for (size_t i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &bad);
+		CHECK(bad == NULL);
+	}
 }
+
+TEST(threads_share_a_direct_file)
+{
+	struct dev *dev = fresh_file("threads", DEV_DIRECT);
+
+	four_threads(dev);
+	dev_close(dev);
+}
+
+TEST(threads_share_memory)
+{
+	struct dev *dev = NULL;
+
+	CHECK_INT(dev_open_memory(SIZE, &diag, &dev), 0);
+	four_threads(dev);
+	dev_close(dev);
+}
+
+#ifdef __x86_64__
+/* From here on this process gets EPERM from io_uring_setup, as in many containers. */
+static int forbid_rings(void)
+{
+	struct sock_filter rules[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(rules) / sizeof(rules[0]), rules};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(where_the_kernel_forbids_rings_requests_are_served_one_by_one)
+{
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		if (forbid_rings() < 0)
+			_exit(77);
+		if (setjmp(tap_out) != 0)
+			_exit(1);
+		many_requests(fresh_file("noring", DEV_DIRECT));
+		_exit(syscall(SYS_io_uring_setup, 0, NULL) == -1 && errno == EPERM ? 0 : 1);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP("seccomp is not available");
+	CHECK_INT(status, 0);
+}
+#endif
 
 int main(void)
 {
-	int r;
-
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	r = tap_main();
-	clean_up();
-	return r;
+	return host_main();
 }
