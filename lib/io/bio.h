@@ -26,22 +26,25 @@ enum bio_flag {
 	BIO_FUA = 1 << 3       /* F after W */
 };
 
-/* Called once for each bio, from bioq_write, bioq_unplug or bioq_drain. */
+/* Called once for each bio, from bioq_write, bioq_unplug or bioq_drain; may queue, plug and drain.
+ */
 typedef void bio_done(void *ctx, int result);
 
+/* c and d may be NULL. */
 int bioq_open(struct dev *dev, struct counters *c, struct diag *d, struct bioq **ret);
 
 /* Drains and frees; dev stays open. */
 void bioq_close(struct bioq *q);
 
-/* Between plug and unplug nothing is sent, so that neighbours merge and requests leave sorted by
- * offset.  Plugs nest. */
+/* Between plug and unplug bios wait (some thousands at most), so that neighbours merge and requests
+ * leave sorted by offset.  Plugs nest.  Unplug returns 0: errors come with bioq_drain. */
 void bioq_plug(struct bioq *q);
 int bioq_unplug(struct bioq *q);
 
-/* Queues one bio of n vectors at byte off.  The memory must stay until done is called; the vectors
- * themselves are copied.  done may be NULL.  An error of the device reaches done and the next
- * bioq_drain. */
+/* Queues one bio of n vectors at byte off.  The memory must stay until done is called (without
+ * done: until bioq_drain); the vectors themselves are copied.  Later writes of the same place win.
+ * Negative only without memory for the bio itself: then it was not queued, and done is not called.
+ * done may be NULL.  An error of the device reaches done and the next bioq_drain. */
 int bioq_write(struct bioq *q, uint64_t off, const struct iovec *iov, unsigned n, unsigned flags,
 	       bio_done *done, void *ctx);
 

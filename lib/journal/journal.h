@@ -6,8 +6,12 @@
  * files the buffer with the transaction.  A journal of kind "none" keeps the same calls for images
  * without a log and for images being built: dirty buffers go to the buffer cache's dirty list.
  *
- * Commits run in the calling thread: when a commit starts, every handle has stopped.  What the
- * kernel counts (delalloc-facts 8.2, 9.3) is counted here under the same names.
+ * Commits run in the calling thread, when the last handle has stopped.  While ordered data is
+ * written, handles may still join the committing transaction: completions need that.  Nobody may
+ * start one later in a commit.  What the kernel counts (delalloc-facts 8.2, 9.3) is counted here
+ * under the same names.
+ *
+ * Calls on one journal come from one thread at a time; several users may have handles open.
  */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
@@ -32,24 +36,28 @@ struct jnl_run {
 	uint64_t pblk;
 };
 
-/* What the layers above do for the journal. */
 struct jnl_inode;
 
+/* What the layers above do for the journal; each may be NULL. */
 struct jnl_hooks {
 	/* Ordered data of the committing transaction: write [start, end) bytes of the inode behind
-	 * ji that are already mapped, and wait (start > end: wait only). */
+	 * ji that are already mapped (ji->wait_only: they are on their way already).  What was
+	 * queued on the journal's bioq need not be waited for: the commit drains it. */
 	int (*ordered)(void *ctx, struct jnl_inode *ji);
-	/* Time of the commit record and of ageing. */
+	/* Every handle has stopped and nothing of transaction tid was written yet: the last moment
+	 * to bring the bytes of buffers that are filed with it up to date. */
+	void (*locked)(void *ctx, uint32_t tid);
+	/* Time of the commit record and of ageing; without it both are 0. */
 	struct ek_time (*now)(void *ctx);
-	/* After recovery or a failed commit nothing may be written any more. */
+	/* Called once: the journal gave up and nothing may be written any more. */
 	void (*aborted)(void *ctx, int error);
 	void *ctx;
 };
 
 struct jnl_config {
 	struct buf_cache *cache;
-	struct bioq *bioq;
-	struct counters *counters;
+	struct bioq *bioq;         /* to the cache's device; may be NULL when read_only */
+	struct counters *counters; /* may be NULL */
 	struct diag *diag;
 	struct jnl_hooks hooks;
 	const struct jnl_run *runs; /* the whole log, in order; copied */
@@ -85,8 +93,9 @@ struct handle {
 	struct handle *reserved; /* child for I/O completion, or NULL */
 	enum handle_type type;
 	unsigned refs;
-	unsigned requested, credits; /* asked for in all, still unused */
-	unsigned revoke_credits;
+	unsigned requested; /* blocks asked for in all, those for revoke records included */
+	unsigned credits;   /* blocks that may still be dirtied */
+	unsigned revokes, revoke_credits; /* records asked for in all, still unused */
 	unsigned dirtied;
 	bool sync, is_reserved;
 	int error; /* sticky: every later call on the handle returns it */
@@ -94,11 +103,15 @@ struct handle {
 
 /* ---- life ---- */
 
-/* A journal of kind none over cache. */
+/* A journal of kind none over cache.  Its handles have no transaction, count nothing and never run
+ * out of credits; callbacks run when the last open handle stops; nothing is ordered; commits write
+ * the cache's dirty buffers home. */
 int jnl_open_none(const struct jnl_config *cfg, struct jnl **ret);
 
 /* Opens the log: verifies its superblock.  Damage, an unknown feature, a log too short are refused
- * with field and value.  Nothing is written. */
+ * with field and value.  Nothing is written.  A writer that finds the log empty turns on what the
+ * kernel would: REVOKE, 64BIT and CSUM_V3 as the filesystem has them; the first commit writes that
+ * down.  A dirty log must be recovered before handles start. */
 int jnl_open(const struct jnl_config *cfg, struct jnl **ret);
 
 /* True when the log holds transactions that are not home. */
@@ -109,14 +122,17 @@ bool jnl_dirty(const struct jnl *j);
  * empty and its sequence advanced.  *count gets the number of transactions. */
 int jnl_recover(struct jnl *j, uint32_t *count);
 
-/* Commits, checkpoints everything and marks the log empty; then frees.  Returns the first error. */
+/* Commits, checkpoints everything and marks the log empty; then frees, whatever happens.  Kind none
+ * writes the cache's dirty buffers home.  Returns the first error. */
 int jnl_close(struct jnl *j);
 
-/* Frees without writing anything, as a power cut would. */
+/* Frees without writing anything, as a power cut would.  Callbacks that wait get -ECANCELED; open
+ * handles become invalid. */
 void jnl_kill(struct jnl *j);
 
-/* Writes an empty log (superblock at log block 0; other blocks need not be zero).  features are
- * incompat bits; uuid is the filesystem's. */
+/* Writes an empty log: its superblock at log block 0, zeros behind it so that no older log can be
+ * taken for its continuation.  incompat are JBD2_INCOMPAT bits; uuid is the filesystem's; fc_blocks
+ * is the size of the fast-commit area, 0 for none. */
 int jnl_format(const struct jnl_config *cfg, uint32_t incompat, const uint8_t uuid[16],
 	       uint32_t fc_blocks);
 
@@ -133,10 +149,14 @@ int handle_start(struct jnl *j, struct jnl_user *user, enum handle_type type, un
 
 /* Starts the reserved child taken from a handle with handle_take_reserved. */
 int handle_start_reserved(struct handle *h, struct jnl_user *user, enum handle_type type);
+/* The child, which is the caller's from here; NULL when there is none.  One that is not taken ends
+ * with its parent. */
 struct handle *handle_take_reserved(struct handle *h);
+/* Gives back a child that is not started: also after handle_start_reserved failed. */
 void handle_free_reserved(struct handle *h);
 
-/* More credits for the running transaction: 0 granted, 1 not possible, restart instead. */
+/* More credits for the running transaction: 0 granted, 1 not possible, restart instead; negative
+ * when the handle or the journal failed. */
 int handle_extend(struct handle *h, unsigned credits, unsigned revokes);
 
 /* Stop, commit if needed, start anew with credits: the caller's changes so far must be consistent.
@@ -157,12 +177,14 @@ int handle_write(struct handle *h, struct buf *b, void **ret);
 /* The same for a buffer of buf_new. */
 int handle_create(struct handle *h, struct buf *b, void **ret);
 
-/* Files b with the transaction.  Costs one credit the first time in a transaction. */
+/* Files b with the transaction.  Costs one credit the first time in a transaction.  The bytes are
+ * changed already, so a failure aborts the journal: -ENOSPC when the handle has no credit left. */
 int handle_dirty(struct handle *h, struct buf *b);
 
-/* The metadata block was freed: the transaction forgets it and revokes it in the log when an older
- * transaction may replay it.  The buffer is dropped from the cache; the caller's reference on b
- * (may be NULL) is consumed. */
+/* The metadata block was freed: the transaction forgets it and revokes it in the log, so that no
+ * older transaction brings it back.  Costs one revoke credit, or a block credit for a block full of
+ * them.  The buffer is dropped from the cache; the caller's reference on b (may be NULL: the cache
+ * is asked) is consumed, also on failure. */
 int handle_forget(struct handle *h, struct buf *b, ek_pblk pblk);
 
 /* [start, end) bytes of the inode must be on disk before the transaction commits. */
@@ -186,7 +208,8 @@ static inline bool tid_after(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) > 0;
 }
 
-/* Commits tid and everything before it; 0 when it was committed already. */
+/* Commits tid and everything before it; 0 when it was committed already.  -EBUSY while handles are
+ * open. */
 int jnl_commit(struct jnl *j, uint32_t tid);
 /* Commits the running transaction, if there is one: 1 when it did, 0 when there was none. */
 int jnl_commit_running(struct jnl *j);
@@ -194,14 +217,15 @@ int jnl_commit_running(struct jnl *j);
 /* Time passed: commits a transaction older than the interval. */
 int jnl_tick(struct jnl *j);
 
-/* Writes home what committed transactions hold, advances the tail; all = until the log is empty. */
+/* Writes home what committed transactions hold and advances the tail: the oldest transaction, or
+ * all of them, the running one included.  -EBUSY while handles are open. */
 int jnl_checkpoint(struct jnl *j, bool all);
 
-/* True when a flush of the device is still needed after tid for data already written (fsync of a
- * clean inode sends one itself otherwise). */
+/* True when the commit of tid is still to come and will flush the device: who waits for it needs no
+ * flush of his own. */
 bool jnl_will_send_barrier(const struct jnl *j, uint32_t tid);
 
-/* Longest transaction, in blocks that a handle may ask for. */
+/* The most blocks that a handle may ask for. */
 uint32_t jnl_max_credits(const struct jnl *j);
 
 #endif

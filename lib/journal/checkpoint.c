@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Checkpoints: bringing home what is in the log, so that the log can be used again.
+ *
+ * A transaction whose buffers are all home is dropped from the list; the tail on disk follows when
+ * a flush has made the home writes durable, and only then may its blocks of the log be written.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+
+#include "base/diag.h"
+#include "base/mem.h"
+#include "io/bio.h"
+#include "journal/log.h"
+#include "journal/tx.h"
+
+static int by_block(const void *x, const void *y)
+{
+	const struct jbuf *a = *(struct jbuf *const *)x, *b = *(struct jbuf *const *)y;
+
+	return a->buf->pblk.v < b->buf->pblk.v ? -1 : a->buf->pblk.v > b->buf->pblk.v;
+}
+
+static int write_home(struct jnl *j, struct jbuf **jbs, size_t n)
+{
+	struct bioq *q = j->cfg.bioq;
+	int rc = 0, drained;
+
+	qsort(jbs, n, sizeof(*jbs), by_block);
+	bioq_plug(q);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		struct buf *b = jbs[i]->buf;
+		struct iovec iov = {b->data, b->size};
+
+		rc = bioq_write(q, b->pblk.v << j->block_bits, &iov, 1, BIO_META | BIO_SYNC, NULL,
+				NULL);
+	}
+	bioq_unplug(q);
+	drained = bioq_drain(q);
+	return rc < 0 ? rc : drained;
+}
+
+static size_t cp_count(const struct tx *tx)
+{
+	size_t n = 0;
+
+	list_for_each (p, &tx->cp)
+		n++;
+	return n;
+}
+
+static size_t collect(struct tx *tx, struct jbuf **out)
+{
+	size_t n = 0;
+
+	list_for_each (p, &tx->cp)
+		out[n++] = list_entry(p, struct jbuf, cp_link);
+	return n;
+}
+
+/* Writes home what the first txs committed transactions hold and drops them. */
+static int bring_home(struct jnl *j, size_t txs)
+{
+	struct list *p = j->committed.next;
+	struct jbuf **jbs = NULL;
+	size_t n = 0, cap = 0;
+	int rc;
+
+	for (size_t i = 0; i < txs; i++, p = p->next)
+		n += cp_count(list_entry(p, struct tx, link));
+	if (mem_grow((void **)&jbs, &cap, MAX(n, (size_t)1), sizeof(*jbs)) < 0)
+		return diag_set(j->cfg.diag, -ENOMEM, "out of memory to sort %zu buffers", n);
+	n = 0;
+	p = j->committed.next;
+	for (size_t i = 0; i < txs; i++, p = p->next)
+		n += collect(list_entry(p, struct tx, link), jbs + n);
+	rc = write_home(j, jbs, n);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		jbuf_end(j, jbs[i], false);
+	for (size_t i = 0; i < txs && rc == 0; i++) {
+		jnl_count(j, COUNTER_CHECKPOINT_STATS, 1);
+		tx_drop(j, list_first(&j->committed, struct tx, link));
+	}
+	free(jbs);
+	return rc < 0 ? jnl_abort(j, rc) : 0;
+}
+
+/* A buffer that the running transaction has changed again holds bytes that are not committed. */
+static bool runs_again(const struct tx *tx)
+{
+	list_for_each (p, &tx->cp) {
+		if (list_entry(p, struct jbuf, cp_link)->tx != NULL)
+			return true;
+	}
+	return false;
+}
+
+int tx_checkpoint(struct jnl *j)
+{
+	if (list_empty(&j->committed))
+		return 0;
+	if (runs_again(list_first(&j->committed, struct tx, link))) {
+		int rc = tx_commit(j);
+
+		/* Its buffers may have been all that the oldest one had left. */
+		if (rc < 0 || list_empty(&j->committed))
+			return rc < 0 ? rc : 0;
+	}
+	return bring_home(j, 1);
+}
+
+int tx_move_tail(struct jnl *j, uint32_t least, bool flushed)
+{
+	struct tx *oldest;
+	uint32_t to = j->head, tid = j->committed_tid + 1, freed;
+	int rc = 0;
+
+	if (!list_empty(&j->committed)) {
+		oldest = list_first(&j->committed, struct tx, link);
+		to = oldest->log_start;
+		tid = oldest->tid;
+	}
+	if (j->super_stale || tid == j->tail_tid)
+		return 0;
+	freed = to >= j->tail ? to - j->tail : to + (j->last - j->first) - j->tail;
+	if (freed == 0) /* all of it: the ring was full */
+		freed = j->last - j->first;
+	if (freed < least)
+		return 0;
+	if (!flushed)
+		rc = bioq_flush(j->cfg.bioq);
+	if (rc == 0)
+		rc = log_write_super(j, to, tid, BIO_FUA);
+	if (rc < 0)
+		return jnl_abort(j, rc);
+	jnl_count(j, COUNTER_UPDATE_LOG_TAIL, 1);
+	j->tail = to;
+	j->tail_tid = tid;
+	j->free += freed;
+	return 0;
+}
+
+int tx_make_room(struct jnl *j)
+{
+	while (j->free < j->max_blocks) {
+		int rc = tx_move_tail(j, 1, false);
+
+		if (rc == 0 && j->free < j->max_blocks && list_empty(&j->committed))
+			rc = tx_commit(j) == 1 ? 0 : -ENOSPC;
+		else if (rc == 0 && j->free < j->max_blocks)
+			rc = tx_checkpoint(j);
+		if (rc < 0)
+			return diag_set(j->cfg.diag, rc, "journal: no room in a log of %u blocks",
+					j->last - j->first);
+	}
+	return 0;
+}
+
+static int checkpoint_all(struct jnl *j)
+{
+	size_t n = 0;
+	int rc = tx_commit(j);
+
+	if (rc < 0)
+		return rc;
+	list_for_each (p, &j->committed)
+		n++;
+	return n != 0 ? bring_home(j, n) : 0;
+}
+
+int jnl_checkpoint(struct jnl *j, bool all)
+{
+	int rc;
+
+	if (jnl_is_none(j))
+		return j->kind->commit(j);
+	if (j->open != 0 || j->phase != JNL_OPEN)
+		return diag_set(j->cfg.diag, -EBUSY, "journal: handles are open at a checkpoint");
+	rc = jnl_usable(j);
+	if (rc == 0)
+		rc = all ? checkpoint_all(j) : tx_checkpoint(j);
+	return rc < 0 ? rc : tx_move_tail(j, 1, false);
+}

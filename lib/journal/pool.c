@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pools: items come in slabs and wait on a list of free ones. */
+#include "journal/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLAB_ITEMS 64u
+
+struct slab {
+	struct slab *next;
+	_Alignas(max_align_t) unsigned char items[];
+};
+
+static int add_slab(struct pool *p)
+{
+	struct slab *s = calloc(1, sizeof(*s) + SLAB_ITEMS * p->size);
+
+	if (s == NULL)
+		return -1;
+	s->next = p->slabs;
+	p->slabs = s;
+	for (size_t i = 0; i < SLAB_ITEMS; i++)
+		pool_give(p, s->items + i * p->size);
+	return 0;
+}
+
+void *pool_take(struct pool *p)
+{
+	void *item;
+
+	if (p->free == NULL && add_slab(p) < 0)
+		return NULL;
+	item = p->free;
+	memcpy(&p->free, item, sizeof(p->free));
+	memset(item, 0, p->size);
+	return item;
+}
+
+void pool_give(struct pool *p, void *item)
+{
+	memcpy(item, &p->free, sizeof(p->free));
+	p->free = item;
+}
+
+void pool_end(struct pool *p)
+{
+	for (struct slab *s = p->slabs, *next; s != NULL; s = next) {
+		next = s->next;
+		free(s);
+	}
+	*p = (struct pool){.size = p->size};
+}

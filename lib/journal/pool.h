@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Items of one size, taken and given back without asking the host each time.  All zeros is an empty
+ * pool of no size: set size first. */
+#ifndef JOURNAL_POOL_H
+#define JOURNAL_POOL_H
+
+#include <stddef.h>
+
+struct pool {
+	size_t size; /* of an item, bytes */
+	void *free;  /* linked through the first word */
+	struct slab *slabs;
+};
+
+/* A zeroed item, NULL without memory. */
+void *pool_take(struct pool *p);
+void pool_give(struct pool *p, void *item);
+
+/* Frees all items, given back or not. */
+void pool_end(struct pool *p);
+
+#endif
