@@ -104,7 +104,10 @@ static bool goes_first(const struct place *a, const struct place *b)
 {
 	if (a->time != b->time)
 		return a->time < b->time;
-	return a->thread != b->thread ? a->thread < b->thread : a->number < b->number;
+	/* No thread (all ones) goes before any. */
+	if (a->thread != b->thread)
+		return a->thread + 1 < b->thread + 1;
+	return a->number < b->number;
 }
 
 static void sift_up(struct reorder *r, size_t i)
