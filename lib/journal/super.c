@@ -187,17 +187,34 @@ int log_open(struct jnl *j)
 	return 0;
 }
 
+static void seal(struct jnl *j)
+{
+	if (jnl_csum(j))
+		jnl_sb(j)->s_checksum = be32_make(super_csum(jnl_sb(j)));
+}
+
+static void set_place(struct jnl *j, uint32_t start, uint32_t sequence)
+{
+	jnl_sb(j)->s_start = be32_make(start);
+	jnl_sb(j)->s_sequence = be32_make(sequence);
+}
+
+void log_clean_super(struct jnl *j, uint32_t sequence)
+{
+	set_place(j, 0, sequence);
+	seal(j);
+}
+
 int log_write_super(struct jnl *j, uint32_t start, uint32_t sequence, unsigned flags)
 {
 	struct jbd2_super *sb = jnl_sb(j);
 	struct iovec iov = {j->super, j->block_size};
 	int rc;
 
-	sb->s_start = be32_make(start);
-	sb->s_sequence = be32_make(sequence);
-	sb->s_head = be32_make(start == 0 ? j->head : 0);
-	if (jnl_csum(j))
-		sb->s_checksum = be32_make(super_csum(sb));
+	set_place(j, start, sequence);
+	if (start == 0)
+		sb->s_head = be32_make(j->head);
+	seal(j);
 	jnl_count(j, COUNTER_WRITE_SUPERBLOCK, 1);
 	rc = bioq_write(j->cfg.bioq, log_place(j, 0, NULL), &iov, 1, BIO_META | BIO_SYNC | flags,
 			NULL, NULL);
@@ -217,10 +234,9 @@ static void fill_super(struct jnl *j, uint32_t incompat, const uint8_t uuid[16],
 	memcpy(sb->s_uuid, uuid, sizeof(sb->s_uuid));
 	sb->s_nr_users = be32_make(1);
 	sb->s_num_fc_blks = be32_make(fc_blocks);
-	if (jnl_csum(j)) {
+	if (jnl_csum(j))
 		sb->s_checksum_type = JBD2_CSUM_CRC32C;
-		sb->s_checksum = be32_make(super_csum(sb));
-	}
+	seal(j);
 }
 
 static int write_empty(struct jnl *j)
