@@ -75,7 +75,8 @@ int replay_check_fast(struct replay *r, uint32_t tid)
 	struct fast f = {.tid = tid};
 	enum fast_step s = FAST_GOES_ON;
 
-	for (uint32_t i = 0; i < j->fc_blocks && s == FAST_GOES_ON; i++) {
+	/* The kernel leaves the first block of the area alone. */
+	for (uint32_t i = 1; i < j->fc_blocks && s == FAST_GOES_ON; i++) {
 		const uint8_t *block;
 		int rc = replay_log_block(r, j->last + i, &block);
 

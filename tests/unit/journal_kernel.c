@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Logs that Linux left behind at a power cut, recovered here and by e2fsprogs. */
+#include "journal_image.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+static uint8_t *theirs;
+
+/* What e2fsprogs makes of the same image when it replays the journal and does nothing else: e2fsck
+ * -E journal_only would release orphans as well. */
+static void replay_with_debugfs(void)
+{
+	char path[] = "/var/tmp/extkit-unit-XXXXXX", command[200];
+	int fd = mkstemp(path), status;
+	ssize_t n;
+
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, im.bytes, im.size), im.size);
+	snprintf(command, sizeof(command),
+		 "PATH=$PATH:/sbin:/usr/sbin; debugfs -w -R journal_run %s >%s.log 2>&1", path,
+		 path);
+	status = system(command);
+	theirs = malloc(im.size);
+	CHECK(theirs != NULL);
+	n = pread(fd, theirs, im.size, 0);
+	close(fd);
+	unlink(path);
+	snprintf(command, sizeof(command), "%s.log", path);
+	unlink(command);
+	CHECK_INT(n, im.size);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1)
+		SKIP("debugfs is missing or did not replay");
+}
+
+/* debugfs marks the superblock: the flag that asks for recovery, times, the checksum over both. */
+static bool may_differ(size_t at)
+{
+	static const struct {
+		size_t at, len;
+	} fields[] = {
+	    {0x30, 4},  /* s_wtime */
+	    {0x3a, 2},  /* s_state */
+	    {0x40, 4},  /* s_lastcheck */
+	    {0x60, 4},  /* s_feature_incompat: RECOVER */
+	    {0x178, 8}, /* s_kbytes_written */
+	    {0x274, 1}, /* s_wtime_hi */
+	    {0x3fc, 4}, /* s_checksum */
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (at >= SUPER_OFFSET + fields[i].at &&
+		    at < SUPER_OFFSET + fields[i].at + fields[i].len)
+			return true;
+	}
+	return false;
+}
+
+static size_t differences(const uint8_t *ours)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < im.size; i++) {
+		if (ours[i] == theirs[i] || may_differ(i))
+			continue;
+		if (n++ < 10)
+			printf("# byte 0x%zx (block %zu): 0x%02x here, 0x%02x there\n", i,
+			       i >> im.geom.block_bits, ours[i], theirs[i]);
+	}
+	return n;
+}
+
+static void recovers_as_debugfs(const char *name)
+{
+	struct jnl *j;
+	uint8_t *ours;
+	uint32_t count = 0;
+	size_t n;
+
+	load(name);
+	replay_with_debugfs();
+	CHECK_INT(jnl_open(&im.cfg, &j), 0);
+	CHECK(jnl_dirty(j));
+	CHECK_INT(jnl_recover(j, &count), 0);
+	CHECK(count > 0);
+	CHECK(!jnl_dirty(j));
+	CHECK_INT(jnl_close(j), 0);
+	ours = malloc(im.size);
+	CHECK_INT(dev_read(im.dev, 0, ours, im.size), 0);
+	n = differences(ours);
+	printf("# %s: %u transactions, %zu bytes differ\n", name, count, n);
+	CHECK(memcmp(ours, im.bytes, im.size) != 0);
+	CHECK_INT(n, 0);
+	free(ours);
+	free(theirs);
+	unload();
+}
+
+TEST(an_ordered_log_of_linux_recovers_as_with_debugfs)
+{
+	recovers_as_debugfs("images/kernel-dirty-ordered");
+}
+
+TEST(a_data_journal_of_linux_recovers_as_with_debugfs)
+{
+	recovers_as_debugfs("images/kernel-dirty-datajournal");
+}
+
+TEST(a_checksummed_log_of_linux_recovers_as_with_debugfs)
+{
+	recovers_as_debugfs("images/b3-ext4j");
+}
+
+TEST(an_ext3_log_of_linux_recovers_as_with_debugfs)
+{
+	recovers_as_debugfs("images/b6-ext3j");
+}
+
+static int recover(const char *name, uint32_t *count)
+{
+	struct jnl *j;
+	int rc;
+
+	load(name);
+	rc = jnl_open(&im.cfg, &j);
+	if (rc < 0)
+		return rc;
+	rc = jnl_recover(j, count);
+	jnl_close(j);
+	return rc;
+}
+
+static bool untouched(void)
+{
+	uint8_t *now = malloc(im.size);
+	bool same;
+
+	CHECK_INT(dev_read(im.dev, 0, now, im.size), 0);
+	same = memcmp(now, im.bytes, im.size) == 0;
+	free(now);
+	return same;
+}
+
+TEST(fast_commits_that_have_to_be_replayed_are_refused_by_name)
+{
+	static const char *const names[] = {"images/kernel-dirty-fastcommit", "images/b5-ext4fc"};
+
+	for (size_t i = 0; i < 2; i++) {
+		uint32_t count;
+
+		CHECK_INT(recover(names[i], &count), -EOPNOTSUPP);
+		CHECK(strstr(im.diag.text, "fast commits of transaction") != NULL);
+		CHECK(untouched());
+		unload();
+	}
+}
+
+static void is_refused(const char *name, int code, const char *words)
+{
+	uint32_t count;
+	int rc = recover(name, &count);
+
+	printf("# %s: %d %s\n", name, rc, im.diag.text);
+	CHECK_INT(rc, code);
+	CHECK(strstr(im.diag.text, words) != NULL);
+	CHECK(untouched());
+	unload();
+}
+
+TEST(damaged_logs_are_refused_with_field_and_value_and_nothing_is_written)
+{
+	is_refused("malformed/j-blocksize", -EUCLEAN, "s_blocksize 4096");
+	is_refused("malformed/j-csum-type-9", -EUCLEAN, "s_checksum_type 9");
+	is_refused("malformed/j-data-csum", -EBADMSG, "log block 15");
+	is_refused("malformed/j-desc-csum", -EBADMSG, "transaction 3");
+	is_refused("malformed/j-fcblks-huge", -EUCLEAN, "s_num_fc_blks 4294967295");
+	is_refused("malformed/j-first-0", -EUCLEAN, "s_first 0");
+	is_refused("malformed/j-incompat-unknown", -EOPNOTSUPP, "0x80000000");
+	is_refused("malformed/j-log-hole", -EUCLEAN, "hole at log block");
+	is_refused("malformed/j-magic", -EUCLEAN, "h_magic");
+	is_refused("malformed/j-maxlen-0", -EUCLEAN, "s_maxlen 0");
+	is_refused("malformed/j-maxlen-huge", -EUCLEAN, "s_maxlen 4294967295");
+	is_refused("malformed/j-revoke-count-huge", -EUCLEAN, "r_count");
+	is_refused("malformed/j-sb-csum-stale", -EBADMSG, "s_checksum");
+	is_refused("malformed/j-start-past", -EUCLEAN, "s_start 4000");
+	is_refused("malformed/j-tag-feature", -EOPNOTSUPP, "");
+	is_refused("malformed/j-tag-hi", -EUCLEAN, "goes to block 1099511627776");
+	is_refused("malformed/j-tag-journal-block", -EUCLEAN, "inside the log");
+	is_refused("malformed/j-tag-oob", -EUCLEAN, "goes to block 2147483632");
+	is_refused("malformed/j-tag-superblock", -EUCLEAN, "");
+}
+
+static void is_recovered(const char *name, uint32_t want)
+{
+	uint32_t count = 0;
+	int rc = recover(name, &count);
+
+	printf("# %s: %d, %u transactions %s\n", name, rc, count, im.diag.text);
+	CHECK_INT(rc, 0);
+	CHECK_INT(count, want);
+	unload();
+}
+
+TEST(odd_but_harmless_logs_are_recovered_in_one_lap)
+{
+	is_recovered("malformed/j-commit-missing", 9);
+	is_recovered("malformed/j-commits-only-ring", 1023);
+	is_recovered("malformed/j-desc-no-last", 9);
+	is_recovered("malformed/j-revoke-flood", 10);
+	is_recovered("malformed/j-seq-wrap", 0);
+	is_recovered("malformed/j-type-3", 9);
+}
+
+TEST(broken_fast_commits_are_left_out)
+{
+	is_recovered("malformed/fc-tail-csum", 1);
+	is_recovered("malformed/fc-len-past", 1);
+}
+
+int main(void)
+{
+	return tap_main();
+}
