@@ -404,7 +404,7 @@ int buf_flush(struct buf_cache *c)
 
 int buf_readahead(struct buf_cache *c, ek_pblk pblk, uint32_t n)
 {
-	struct iovec iov[64];
+	struct iovec iov[64] = {{NULL, 0}};
 	struct buf *bufs[64];
 	unsigned got = 0;
 	int rc = 0;

@@ -168,6 +168,18 @@ static unsigned zone_search(const struct geom *g, uint64_t block)
 	return lo;
 }
 
+bool geom_data_ok(const struct geom *g, uint64_t raw, uint64_t len, uint32_t ino)
+{
+	if (raw < g->first_data_block || raw >= g->blocks || len > g->blocks - raw)
+		return false;
+	for (unsigned i = zone_search(g, raw); i < g->zone_count && g->zones[i].start < raw + len;
+	     i++) {
+		if (g->zones[i].ino == 0 || g->zones[i].ino != ino)
+			return false;
+	}
+	return true;
+}
+
 int geom_data_run(const struct geom *g, uint64_t raw, uint64_t len, uint32_t ino, const char *what,
 		  struct diag *d, ek_pblk *ret)
 {
@@ -176,15 +188,10 @@ int geom_data_run(const struct geom *g, uint64_t raw, uint64_t len, uint32_t ino
 
 	if (rc < 0)
 		return rc;
-	for (unsigned i = zone_search(g, raw); i < g->zone_count && g->zones[i].start < raw + len;
-	     i++) {
-		if (g->zones[i].ino == 0 || g->zones[i].ino != ino)
-			return diag_set(
-			    d, -EUCLEAN,
-			    "corrupt %s: blocks %llu+%llu overlap filesystem metadata at %llu",
-			    what, (unsigned long long)raw, (unsigned long long)len,
-			    (unsigned long long)g->zones[i].start);
-	}
+	if (!geom_data_ok(g, raw, len, ino))
+		return diag_set(d, -EUCLEAN,
+				"corrupt %s: blocks %llu+%llu overlap filesystem metadata", what,
+				(unsigned long long)raw, (unsigned long long)len);
 	*ret = b;
 	return 0;
 }

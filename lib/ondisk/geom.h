@@ -137,7 +137,10 @@ uint32_t geom_base_meta(const struct geom *g, uint32_t group);
 int geom_run(const struct geom *g, uint64_t raw, uint64_t len, const char *what, struct diag *d,
 	     ek_pblk *ret);
 
-/* The same, and the run must not touch a zone (ino: the inode that maps it). */
+/* True when the run lies inside the filesystem and touches no zone but those of inode ino. */
+bool geom_data_ok(const struct geom *g, uint64_t raw, uint64_t len, uint32_t ino);
+
+/* The same as an error with a story. */
 int geom_data_run(const struct geom *g, uint64_t raw, uint64_t len, uint32_t ino, const char *what,
 		  struct diag *d, ek_pblk *ret);
 
