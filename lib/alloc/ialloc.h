@@ -14,10 +14,8 @@ struct ialloc_request {
 	ek_inum parent;
 	bool parent_is_top; /* the parent is the root or has the TOPDIR flag: spread folders */
 	uint16_t mode;
-	uint32_t name_hash; /* seeds the first group of a spread folder: half-MD4 of the name */
-	const char *name;   /* for that hash, or NULL */
-	uint32_t name_len;
-	uint32_t goal; /* 0, or the inode number to start from */
+	uint32_t name_hash; /* half MD4 of a folder's name: seeds the spread of top folders */
+	uint32_t goal;      /* 0, or the inode number to start from */
 };
 
 /* Orlov's memory of the last group used under each parent group; zeroed at open. */

@@ -19,7 +19,6 @@ struct mb;
 /* The allocator's part of an in-core inode. */
 struct mb_inode {
 	struct rb_root pas; /* preallocations by logical start */
-	unsigned pa_count;
 };
 
 /* Flags as ext4_request_blocks prints them. */
@@ -76,8 +75,9 @@ void mb_close(struct mb *mb);
 void mb_inode_init(struct mb_inode *mi);
 
 /* Allocates up to req->len blocks; *len gets what was granted, at least 1.  Accounting: with
- * MB_DELALLOC_RESERVED the clusters were claimed at write time and leave D here; else they are
- * claimed now.  -ENOSPC after discarding preallocations and retrying. */
+ * MB_DELALLOC_RESERVED the clusters were reserved at write time and whoever claims the reservation
+ * lowers D; else they are checked against the free space now.  -ENOSPC after discarding
+ * preallocations and retrying; d tells how many blocks are missing. */
 int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req, ek_pblk *ret,
 		  uint32_t *len);
 

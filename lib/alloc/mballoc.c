@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The search for free clusters (delalloc-facts 7.4):
+ * 1. a preallocation; 2. exactly at the goal, when the request touches a neighbour; 3. groups from
+ * the goal's on, by ever weaker criteria: an aligned power of two; a group whose average free run
+ * is long enough; a shorter goal; the best run in a group with enough free space; anything. What is
+ * found beyond the request becomes a preallocation.
+ */
+#include "alloc/mballoc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc/mb.h"
+#include "base/bitmap.h"
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/mem.h"
+
+#define FLEX_MIN_LOG 2u /* from 4 groups a flex on, its first group is kept for folders */
+#define SHRINK_MAX   3u /* orders that a goal may shrink by */
+
+void mb_config_default(const struct geom *g, struct mb_config *ret)
+{
+	*ret = (struct mb_config){.cpus = 1,
+				  .min_to_scan = 10,
+				  .max_to_scan = 200,
+				  .stream_request = 16,
+				  .group_prealloc = MAX(512u >> g->cluster_bits, 32u),
+				  .optimize_scan = g->groups >= 16};
+}
+
+int mb_open(struct groups *gs, struct jnl *j, const struct mb_config *cfg, struct diag *d,
+	    struct mb **ret)
+{
+	struct mb *mb = mem_zero(sizeof(*mb));
+	uint32_t groups = gs->geom->groups;
+
+	if (mb == NULL)
+		return diag_set(d, -ENOMEM, "out of memory for the allocator");
+	mb->gs = gs;
+	mb->jnl = j;
+	mb->geom = gs->geom;
+	mb->diag = d;
+	mb->counters = gs->counters;
+	mb->cfg = *cfg;
+	mb->goals = MAX(MIN(cfg->cpus, groups / 4), 1u);
+	list_init(&mb->all);
+	list_init(&mb->pending);
+	mb->buddies = mem_array(groups, sizeof(*mb->buddies), MEM_CAP, d);
+	mb->last_group = mem_array(mb->goals, sizeof(*mb->last_group), MEM_CAP, d);
+	mb->local = mem_array(cfg->cpus, sizeof(*mb->local), MEM_CAP, d);
+	if (mb->buddies == NULL || mb->last_group == NULL || mb->local == NULL) {
+		mb_close(mb);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < cfg->cpus; i++) {
+		for (unsigned k = 0; k < LG_LISTS; k++)
+			list_init(&mb->local[i].lists[k]);
+	}
+	*ret = mb;
+	return 0;
+}
+
+void mb_close(struct mb *mb)
+{
+	list_for_each_safe(p, &mb->all)
+	{
+		struct prealloc *pa = list_entry(p, struct prealloc, all);
+
+		if (pa->inode != NULL)
+			rb_init(&pa->inode->pas);
+		free(pa);
+	}
+	list_for_each_safe(q, &mb->pending)
+	{
+		struct pending *pn = list_entry(q, struct pending, link);
+
+		list_remove(&pn->link);
+		free(pn->runs);
+		free(pn);
+	}
+	for (uint32_t i = 0; mb->buddies != NULL && i < mb->geom->groups; i++)
+		free(mb->buddies[i].map);
+	free(mb->buddies);
+	free(mb->last_group);
+	free(mb->local);
+	free(mb);
+}
+
+int mb_load(struct mb *mb, uint32_t group, struct buddy **ret)
+{
+	struct buddy *b = &mb->buddies[group];
+	const struct geom *g = mb->geom;
+	struct buf *disk;
+	uint8_t *map;
+	int rc;
+
+	*ret = b;
+	if (b->map != NULL)
+		return 0;
+	rc = groups_block_bitmap(mb->gs, group, &disk);
+	if (rc < 0)
+		return rc;
+	map = malloc(g->block_size);
+	if (map != NULL) {
+		memcpy(map, disk->data, g->block_size);
+		buddy_init(b, map, g->clusters_per_group, g->block_bits);
+	}
+	buf_put(disk);
+	return map != NULL ? 0 : diag_set(mb->diag, -ENOMEM, "out of memory for group %u", group);
+}
+
+/* ---- taking ---- */
+
+/* The best place found so far is taken: marked used, remembered as the stream's last group; what is
+ * more than was asked for becomes a preallocation. */
+static int use_best(struct search *s)
+{
+	struct mb *mb = s->mb;
+
+	s->best.len = MIN(s->best.len, s->goal.len);
+	s->best.logical = s->goal.logical;
+	buddy_mark_used(&mb->buddies[s->best.group], (uint32_t)s->best.start, s->best.len);
+	s->status = SCAN_FOUND;
+	if ((s->flags & MB_STREAM) != 0)
+		mb->last_group[s->req->ino % mb->goals] = s->best.group;
+	count(mb->counters, COUNTER_MBALLOC_ALLOC, 1);
+	if (s->orig.len < s->best.len)
+		return mb_new_prealloc(s);
+	return 0;
+}
+
+static int take(struct search *s, uint32_t group, struct buddy_run r)
+{
+	s->found++;
+	s->best = (struct place){group, r.start, r.len, 0};
+	return use_best(s);
+}
+
+/* ---- the goal itself ---- */
+
+static int find_by_goal(struct search *s)
+{
+	struct buddy_run r;
+	struct buddy *b;
+	int rc;
+
+	if ((s->flags & (MB_TRY_GOAL | MB_GOAL_ONLY)) == 0 || s->goal.start < 0)
+		return 0;
+	rc = mb_load(s->mb, s->goal.group, &b);
+	if (rc < 0 || b->free == 0)
+		return rc == -EUCLEAN || rc == -EBADMSG ? 0 : rc;
+	r = buddy_extent(b, (uint32_t)s->goal.start, s->goal.len);
+	if (r.len >= s->goal.len || (r.len != 0 && (s->flags & MB_MERGE) != 0))
+		return take(s, s->goal.group, r);
+	return 0;
+}
+
+/* ---- groups ---- */
+
+static bool cheap(enum criteria cr)
+{
+	return cr < CR_GOAL_SLOW;
+}
+
+/* By counts alone. */
+static bool good_counts(const struct search *s, const struct buddy *b, uint32_t group)
+{
+	unsigned log_flex = s->mb->geom->log_flex;
+
+	if (b->free == 0 || b->fragments == 0)
+		return false;
+	switch (s->cr) {
+	case CR_POWER2:
+		if ((s->flags & MB_DATA) != 0 && log_flex >= FLEX_MIN_LOG &&
+		    group % (1u << log_flex) == 0)
+			return false;
+		return b->free >= s->goal.len && b->largest >= (int)s->order;
+	case CR_GOAL_FAST:
+	case CR_BEST_AVAIL:
+		return b->free / b->fragments >= s->goal.len;
+	case CR_GOAL_SLOW:
+		return b->free >= s->goal.len;
+	default:
+		return true;
+	}
+}
+
+/* A group that was never looked at is read for the cheap criteria only when that costs nothing (it
+ * is uninitialised) or it is the first of its flex, where metadata goes. */
+static bool worth_loading(const struct search *s, uint32_t group)
+{
+	const struct mb *mb = s->mb;
+	unsigned log_flex = mb->geom->log_flex;
+
+	if (mb->buddies[group].map != NULL || !cheap(s->cr))
+		return true;
+	if (log_flex != 0 && group % (1u << log_flex) == 0)
+		return true;
+	return geom_gdt_csum(mb->geom) && (mb->gs->desc[group].flags & GROUP_BLOCK_UNINIT) != 0;
+}
+
+static bool good_group(struct search *s, uint32_t group, struct buddy **ret)
+{
+	struct mb *mb = s->mb;
+
+	if (mb->buddies[group].map == NULL && mb->gs->desc[group].free_clusters == 0)
+		return false;
+	if (!worth_loading(s, group) || mb_load(mb, group, ret) < 0)
+		return false;
+	return good_counts(s, *ret, group);
+}
+
+/* ---- inside a group ---- */
+
+static int scan_power2(struct search *s, struct buddy *b, uint32_t group)
+{
+	struct buddy_run r = buddy_chunk(b, s->order);
+
+	return r.len != 0 ? take(s, group, r) : 0;
+}
+
+static int check_limits(struct search *s, bool group_done)
+{
+	if (s->status == SCAN_FOUND)
+		return 0;
+	if (s->found > s->mb->cfg.max_to_scan && (s->flags & MB_FIRST) == 0) {
+		s->status = SCAN_BREAK;
+		return 0;
+	}
+	if (s->best.len < s->goal.len)
+		return 0;
+	if (group_done || s->found > s->mb->cfg.min_to_scan)
+		return use_best(s);
+	return 0;
+}
+
+/* Compares a run with the best one so far. */
+static int measure(struct search *s, uint32_t group, struct buddy_run r)
+{
+	struct place here = {group, r.start, r.len, 0};
+
+	s->found++;
+	if ((s->flags & MB_FIRST) != 0 || r.len == s->goal.len) {
+		s->best = here;
+		return use_best(s);
+	}
+	if (s->best.len == 0) {
+		s->best = here;
+		return 0;
+	}
+	if (s->best.len < s->goal.len) {
+		if (r.len > s->best.len)
+			s->best = here;
+	} else if (r.len > s->goal.len && r.len < s->best.len) {
+		s->best = here;
+	}
+	return check_limits(s, false);
+}
+
+static int scan_runs(struct search *s, struct buddy *b, uint32_t group)
+{
+	uint32_t at = b->first_free, left = b->free;
+	int rc = 0;
+
+	while (left != 0 && s->status == SCAN_GO && rc == 0) {
+		struct buddy_run run, r;
+
+		if (!buddy_next_run(b, at, &run))
+			break;
+		if (cheap(s->cr) && run.len < s->goal.len) {
+			at = run.start + run.len;
+			left -= MIN(left, run.len);
+			continue;
+		}
+		r = buddy_extent(b, run.start, s->goal.len);
+		rc = measure(s, group, r);
+		at = r.start + r.len;
+		left -= MIN(left, r.len);
+	}
+	return rc < 0 ? rc : check_limits(s, true);
+}
+
+static int scan_group(struct search *s, uint32_t group)
+{
+	struct buddy *b;
+
+	if (!good_group(s, group, &b))
+		return 0;
+	return s->cr == CR_POWER2 ? scan_power2(s, b, group) : scan_runs(s, b, group);
+}
+
+/* ---- the search ---- */
+
+static int scan_all(struct search *s)
+{
+	uint32_t n = s->mb->geom->groups;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && s->status == SCAN_GO && rc == 0; i++)
+		rc = scan_group(s, (s->goal.group + i) % n);
+	return rc;
+}
+
+/* Large filesystems settle for a shorter run rather than look at every group: the goal shrinks to a
+ * power of two, by at most three orders and not below the request. */
+static int scan_best_avail(struct search *s)
+{
+	unsigned order = ilog2(s->goal.len), min = order > SHRINK_MAX ? order - SHRINK_MAX : 0;
+	int rc = 0;
+
+	if (1u << min < s->orig.len)
+		min = ilog2(s->orig.len) + (is_pow2(s->orig.len) ? 0 : 1);
+	for (unsigned k = order; k + 1 > min && s->status == SCAN_GO && rc == 0; k--) {
+		s->goal.len = MIN(1u << k, s->goal.len);
+		if (s->goal.len < s->orig.len)
+			s->goal.len = s->orig.len;
+		rc = scan_all(s);
+	}
+	if (s->status == SCAN_GO)
+		s->goal.len = s->orig_goal_len;
+	return rc;
+}
+
+static int scan_criteria(struct search *s)
+{
+	int rc = 0;
+
+	for (; s->cr < CR_COUNT && s->status == SCAN_GO && rc == 0; s->cr++) {
+		if (s->cr == CR_BEST_AVAIL && s->mb->cfg.optimize_scan)
+			rc = scan_best_avail(s);
+		else
+			rc = scan_all(s);
+	}
+	return rc;
+}
+
+static void start_criteria(struct search *s)
+{
+	s->order = s->goal.len >= 2 && is_pow2(s->goal.len) ? ilog2(s->goal.len) : 0;
+	if ((s->flags & MB_STREAM) != 0) {
+		s->goal.group = s->mb->last_group[s->req->ino % s->mb->goals];
+		s->goal.start = -1;
+		s->flags &= ~(unsigned)MB_TRY_GOAL;
+	}
+	s->cr = s->order != 0 ? CR_POWER2 : CR_GOAL_FAST;
+	if (s->order > s->mb->geom->block_bits + 1u)
+		s->cr = CR_GOAL_FAST;
+}
+
+static int regular(struct search *s)
+{
+	int rc = find_by_goal(s);
+
+	if (rc < 0 || s->status == SCAN_FOUND || (s->flags & MB_GOAL_ONLY) != 0)
+		return rc;
+	start_criteria(s);
+	rc = scan_criteria(s);
+	if (rc == 0 && s->status != SCAN_FOUND && s->best.len != 0 && (s->flags & MB_FIRST) == 0)
+		rc = use_best(s);
+	return rc;
+}
+
+static void begin(struct search *s, struct mb *mb, const struct mb_request *req, uint32_t len)
+{
+	const struct geom *g = mb->geom;
+	ek_pblk goal = req->goal;
+
+	memset(s, 0, sizeof(*s));
+	if (goal.v < g->first_data_block || goal.v >= g->blocks)
+		goal.v = g->first_data_block;
+	s->mb = mb;
+	s->req = req;
+	s->flags = req->flags;
+	s->orig.group = geom_group_of(g, goal);
+	s->orig.start = geom_offset_in_group(g, goal) >> g->cluster_bits;
+	s->orig.len =
+	    MIN((len + (1u << g->cluster_bits) - 1) >> g->cluster_bits, g->clusters_per_group);
+	s->orig.logical = req->lblk.v;
+	s->goal = s->orig;
+	s->orig_goal_len = s->goal.len;
+}
+
+/* The found clusters become used on disk. */
+static int commit(struct search *s, struct handle *h)
+{
+	struct mb *mb = s->mb;
+	struct groups *gs = mb->gs;
+	uint32_t group = s->best.group;
+	struct buf *b;
+	void *view;
+	int rc = groups_block_bitmap(gs, group, &b);
+
+	if (rc < 0)
+		return rc;
+	rc = handle_write(h, b, &view);
+	if (rc == 0) {
+		bitmap_set_range(view, (size_t)s->best.start, s->best.len);
+		gs->desc[group].flags &= (uint16_t)~GROUP_BLOCK_UNINIT;
+		gs->desc[group].free_clusters -= s->best.len;
+		gs->space.free -= s->best.len;
+		groups_seal_block_bitmap(gs, group, b);
+		rc = handle_dirty(h, b);
+	}
+	buf_put(b);
+	return rc < 0 ? rc : groups_update(gs, h, group);
+}
+
+static int out_of_space(struct mb *mb, uint32_t len)
+{
+	if (mb->diag->code == 0)
+		mb->diag->need_blocks = len;
+	return diag_set(mb->diag, -ENOSPC, "no space: no run for %u blocks is free: %u missing",
+			len, len);
+}
+
+/* Room by the counters; a request for more than there is asks for half, and so on. */
+static int check_space(struct mb *mb, const struct mb_request *req, uint32_t *len)
+{
+	unsigned flags = ((req->flags & MB_ROOT) != 0 ? SPACE_ROOT : 0) |
+			 ((req->flags & MB_USE_RESERVED) != 0 ? SPACE_RESERVE : 0);
+	const struct space *s = &mb->gs->space;
+	uint32_t want = *len;
+
+	if ((req->flags & MB_DELALLOC_RESERVED) != 0)
+		return 0;
+	while (want != 0 && space_check(s, want >> mb->geom->cluster_bits, flags, NULL) < 0)
+		want /= 2;
+	if (want == 0)
+		return space_check(s, *len, flags, mb->diag);
+	*len = want;
+	return 0;
+}
+
+int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req, ek_pblk *ret,
+		  uint32_t *len)
+{
+	uint32_t want = req->len;
+	struct search s;
+	int rc;
+
+	count(mb->counters, COUNTER_REQUEST_BLOCKS, 1);
+	rc = check_space(mb, req, &want);
+	for (unsigned tries = 0; rc == 0; tries++) {
+		begin(&s, mb, req, want);
+		mb_choose_kind(&s);
+		if (mb_use_prealloc(&s)) {
+			count(mb->counters, COUNTER_MBALLOC_PREALLOC, 1);
+			break;
+		}
+		mb_normalize(&s);
+		rc = regular(&s);
+		if (rc < 0 || s.status == SCAN_FOUND)
+			break;
+		if (tries == 3 || !mb_discard_some(mb))
+			rc = out_of_space(mb, want);
+	}
+	if (rc < 0)
+		return rc;
+	rc = commit(&s, h);
+	if (rc < 0)
+		return rc;
+	*ret = mb_block(mb, s.best.group, (uint32_t)s.best.start);
+	*len = MIN(s.best.len << mb->geom->cluster_bits, req->len);
+	mb_settle_prealloc(&s);
+	count(mb->counters, COUNTER_ALLOCATE_BLOCKS, 1);
+	return 0;
+}
