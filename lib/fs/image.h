@@ -28,6 +28,7 @@ struct bioq;
 struct dev;
 struct ek_inode;
 struct inode_cache;
+struct orphan_file;
 
 /* What differs with the owner of file data: the page cache above, or nobody (blocks are then read
  * and written in place).  All may be NULL. */
@@ -38,6 +39,9 @@ struct data_ops {
 	int (*invalidate)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to);
 	/* Dirty data of [from, to) must be on disk: called before ranges are shifted. */
 	int (*write_out)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to);
+	/* Replaced by rename, or closed after a truncation to nothing: start writing what is
+	 * delayed (auto_da_alloc). */
+	int (*alloc_delayed)(void *ctx, struct ek_inode *inode);
 	/* Ordered data at commit. */
 	int (*ordered)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to,
 		       bool wait_only);
@@ -59,13 +63,15 @@ struct image_opts {
 	uint64_t offset;          /* of the filesystem inside the device */
 	unsigned cpus;            /* 1 */
 	uint32_t commit_interval; /* seconds, 5 */
-	size_t cache_bytes;       /* metadata buffers, 64 MiB */
+	size_t cache_bytes;       /* metadata buffers, 64 MiB when 0 */
+	struct ek_time now;       /* the clock to begin with */
+	uint32_t tick_ns;         /* see ek_image.tick_ns */
 	bool dioread_lock, nodelalloc, data_writeback, data_journal, noauto_da_alloc;
 };
 
 struct ek_image {
 	struct dev *dev, *base; /* dev: the filesystem at 0; base: what was opened, or NULL */
-	struct dev *overlay;    /* replayed view of a reader, or NULL */
+	struct dev *overlay; /* what lies under dev when a reader sees a replayed view, or NULL */
 	struct geom geom;
 	struct buf_cache *cache;
 	struct buf *super_buf; /* block that holds the primary superblock */
@@ -76,8 +82,9 @@ struct ek_image {
 	struct mb *mb;
 	struct ialloc ialloc;
 	struct inode_cache *inodes;
-	struct list orphans; /* struct ek_inode.orphan, oldest last */
-	void *orphan_file;   /* state of the orphan file, or NULL */
+	struct list orphans;             /* struct ek_inode.orphan, oldest last */
+	struct orphan_file *orphan_file; /* NULL without the feature */
+	struct buf_owner orphan_owner;
 	struct counters counters;
 	struct diag diag;
 	struct image_opts opts;
@@ -86,6 +93,8 @@ struct ek_image {
 	uint32_t tick_ns;   /* timestamps advance in steps of this, 4 ms at HZ=250 */
 	uint32_t next_generation;
 	bool writable, dirty_super;
+	bool recovering;   /* orphans are being processed: inodes without links may be read */
+	bool sampled_open; /* the first open of a file updates the superblock, like Linux */
 };
 
 /* Work in progress of one thread: what the kernel calls current. */

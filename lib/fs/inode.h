@@ -14,6 +14,7 @@
 
 #include "alloc/mballoc.h"
 #include "base/counters.h"
+#include "base/hash.h"
 #include "base/list.h"
 #include "fs/es.h"
 #include "fs/image.h"
@@ -47,7 +48,7 @@ struct ek_inode {
 	uint32_t orphan_slot;            /* slot in the orphan file, ~0 when on the list */
 	uint64_t serialised_size; /* rec.size as last written to the table: decides datasync */
 	void *mapping;            /* the page cache's */
-	struct ek_inode *hash_next;
+	struct hash_node hash;    /* in the inode cache */
 	struct list lru;
 	uint32_t last_alloc_group, dir_goal;
 	uint32_t seq; /* bumped when the directory's entries change */
@@ -69,6 +70,9 @@ int inode_new(struct task *t, struct ek_inode *dir, uint16_t mode, const char *n
 /* Copies the record into the inode table under the running handle (joins it, or starts one of
  * type INODE with 2 credits when none runs). */
 int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site);
+
+/* The same copy, not counted as a mark: orphan links and deletion times. */
+int inode_store(struct task *t, struct ek_inode *inode);
 
 /* Raw table slot for changes of in-inode xattrs: read view, and mutable bytes under a handle. */
 int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret);

@@ -26,7 +26,8 @@ enum map_flag {
 	MAP_NO_NORMALIZE = 0x40,
 	MAP_KEEP_SIZE = 0x80,
 	MAP_ZERO = 0x200, /* write zeros to what is allocated (written) */
-	MAP_IO_SUBMIT = 0x400
+	MAP_IO_SUBMIT = 0x400,
+	MAP_TO_UNWRITTEN = 0x800 /* written blocks become unwritten */
 };
 
 enum map_state { MAP_HOLE, MAP_MAPPED, MAP_IS_UNWRITTEN, MAP_IS_DELAYED };

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Charging blocks to inodes.  Reservations live in two counters that must agree: inode->reserved
+ * and the filesystem's dirty clusters (groups.space.dirty).
+ */
+#include "fs/blocks.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "fs/extent.h"
+#include "fs/map.h"
+
+static unsigned space_flags(const struct task *t)
+{
+	return t->privileged ? SPACE_ROOT : 0;
+}
+
+/* i_blocks changed: the kernel's quota layer dirties the inode through its own nested handle. */
+static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
+{
+	struct handle *h;
+	int rc, end;
+
+	inode_add_blocks(inode, blocks);
+	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
+	if (rc < 0)
+		return rc;
+	rc = inode_mark_dirty(t, inode, MARK_QUOTA_CLAIM);
+	end = handle_stop(h);
+	return rc < 0 ? rc : end;
+}
+
+int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request *req, ek_pblk *ret,
+		       uint32_t *len)
+{
+	int rc;
+
+	req->ino = inode->ino.v;
+	req->inode = &inode->mb;
+	req->size = inode->size;
+	req->open_for_write = inode->writers != 0;
+	req->cpu = t->cpu;
+	if (t->privileged)
+		req->flags |= MB_ROOT;
+	rc = mb_new_blocks(t->img->mb, t->user.current, req, ret, len);
+	if (rc < 0 ||
+	    (req->flags & (MB_DELALLOC_RESERVED | MB_DATA)) == (MB_DELALLOC_RESERVED | MB_DATA))
+		return rc;
+	return charge(t, inode, *len);
+}
+
+int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len)
+{
+	int rc = mb_free_blocks(t->img->mb, t->user.current, pblk, len, false);
+
+	return rc < 0 ? rc : charge(t, inode, -(int64_t)len);
+}
+
+int inode_free_metadata(struct task *t, struct ek_inode *inode, struct buf *buf, ek_pblk pblk)
+{
+	int rc = handle_forget(t->user.current, buf, pblk);
+
+	if (rc == 0)
+		rc = mb_free_blocks(t->img->mb, t->user.current, pblk, 1, true);
+	return rc < 0 ? rc : charge(t, inode, -1);
+}
+
+ek_pblk inode_goal(const struct ek_inode *inode)
+{
+	const struct geom *g = &inode->img->geom;
+	uint32_t group = geom_inode_group(g, inode->ino);
+
+	if (g->log_flex >= 2) {
+		group &= ~((1u << g->log_flex) - 1);
+		if (inode_is_file(inode))
+			group++;
+	}
+	return (ek_pblk){g->first_data_block + (uint64_t)group * g->blocks_per_group};
+}
+
+ek_pblk ext_goal(const struct ext_path *p, ek_lblk lblk)
+{
+	const struct ext_level *l = &p->at[p->depth];
+
+	if (extent_entries(l->node) != 0) {
+		struct extent e = extent_decode(&l->node->e.leaf[MAX(l->pos, 0)]);
+
+		return (ek_pblk){lblk.v > e.lblk.v ? e.pblk.v + (lblk.v - e.lblk.v)
+						   : e.pblk.v - (e.lblk.v - lblk.v)};
+	}
+	return l->buf != NULL ? l->buf->pblk : inode_goal(p->inode);
+}
+
+int ext_new_block(struct task *t, struct ek_inode *inode, ek_pblk goal, unsigned flags,
+		  ek_pblk *ret)
+{
+	struct mb_request req = {.len = 1, .goal = goal};
+	uint32_t len;
+
+	if ((flags & EXT_RESERVED) != 0)
+		req.flags |= MB_USE_RESERVED;
+	if ((flags & EXT_DELALLOC) != 0)
+		req.flags |= MB_DELALLOC_RESERVED;
+	return inode_alloc_blocks(t, inode, &req, ret, &len);
+}
+
+int inode_reserve(struct task *t, struct ek_inode *inode, uint64_t clusters)
+{
+	struct space *s = &t->img->groups.space;
+	int rc = space_check(s, clusters, space_flags(t), &t->img->diag);
+
+	if (rc < 0)
+		return rc;
+	s->dirty += clusters;
+	inode->reserved += clusters;
+	count(&t->img->counters, COUNTER_DA_RESERVE_SPACE, 1);
+	count(&t->img->counters, COUNTER_RESERVE_BLOCKS, clusters);
+	return 0;
+}
+
+void inode_release(struct task *t, struct ek_inode *inode, uint64_t clusters)
+{
+	uint64_t n = MIN(clusters, inode->reserved);
+
+	if (clusters == 0)
+		return;
+	inode->reserved -= n;
+	t->img->groups.space.dirty -= n;
+	count(&t->img->counters, COUNTER_DA_RELEASE_SPACE, 1);
+	count(&t->img->counters, COUNTER_RELEASE_BLOCKS, n);
+}
+
+int inode_claim(struct task *t, struct ek_inode *inode, uint64_t clusters)
+{
+	uint64_t n = MIN(clusters, inode->reserved);
+	int rc;
+
+	inode->reserved -= n;
+	t->img->groups.space.dirty -= n;
+	count(&t->img->counters, COUNTER_DA_UPDATE_RESERVE_SPACE, 1);
+	count(&t->img->counters, COUNTER_CLAIM_BLOCKS, clusters);
+	rc = charge(t, inode, (int64_t)clusters << t->img->geom.cluster_bits);
+	if (inode->reserved == 0 && inode->writers == 0)
+		mb_discard_inode(t->img->mb, &inode->mb);
+	return rc;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* File data as the layers below the page cache see it: through data_ops when somebody caches data,
+ * in place otherwise. */
+#ifndef FS_DATA_H
+#define FS_DATA_H
+
+#include <stdint.h>
+
+struct ek_inode;
+struct task;
+
+/* [from, to) inside one block reads as zeros from now on; nothing to do for holes and unwritten
+ * blocks that nobody caches. */
+int data_zero_partial(struct task *t, struct ek_inode *inode, uint64_t from, uint64_t to);
+
+/* The unaligned edges of [from, to): the bytes that whole-block operations leave. */
+int data_zero_edges(struct task *t, struct ek_inode *inode, uint64_t from, uint64_t to);
+
+int data_invalidate(struct ek_inode *inode, uint64_t from, uint64_t to);
+/* Delayed blocks of the file get their places now (auto_da_alloc). */
+int data_alloc_delayed(struct ek_inode *inode);
+int data_write_out(struct ek_inode *inode, uint64_t from, uint64_t to);
+
+#endif

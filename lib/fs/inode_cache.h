@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inodes of one image in memory; see inode.h for what callers use. */
+#ifndef FS_INODE_CACHE_H
+#define FS_INODE_CACHE_H
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "fs/inode.h"
+
+struct inode_cache {
+	struct hash hash;
+	struct list unused; /* no references; last used first */
+	size_t unused_count;
+};
+
+int inode_cache_open(struct ek_image *img);
+/* Frees every inode; the image must have written what mattered. */
+void inode_cache_close(struct ek_image *img);
+/* Drops the oldest unused inodes above the limit. */
+void inode_cache_trim(struct ek_image *img);
+
+/* The inode if it is in memory, without a reference. */
+struct ek_inode *inode_cached(struct ek_image *img, ek_inum ino);
+
+/* An empty object, with one reference, for an inode number just allocated. */
+int inode_make(struct ek_image *img, ek_inum ino, struct ek_inode **ret);
+
+/* fdatasync must wait for the running transaction although the size did not change. */
+void inode_note_datasync(struct task *t, struct ek_inode *inode);
+
+#endif

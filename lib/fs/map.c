@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Mapping: what is known is answered by the extent-status tree; what is not is read from the extent
+ * tree and remembered, holes included; what must exist is allocated next to its neighbours.
+ *
+ * The order of calls follows Linux 6.18, because the counters are compared: one status lookup per
+ * call, one tree walk per miss, one status insertion per result.
+ */
+#include "fs/map.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "fs/blocks.h"
+#include "fs/extent.h"
+#include "io/dev.h"
+
+static void answer(struct map *m, const struct es_extent *e)
+{
+	uint32_t skip = m->lblk.v - e->lblk.v;
+
+	m->len = MIN(m->len, e->len - skip);
+	m->pblk = (ek_pblk){0};
+	if (e->type == ES_WRITTEN || e->type == ES_UNWRITTEN)
+		m->pblk = (ek_pblk){e->pblk.v + skip};
+	m->state = e->type == ES_WRITTEN     ? MAP_MAPPED
+		   : e->type == ES_UNWRITTEN ? MAP_IS_UNWRITTEN
+		   : e->type == ES_DELAYED   ? MAP_IS_DELAYED
+					     : MAP_HOLE;
+}
+
+/* The piece of extent x at m. */
+static void answer_extent(struct map *m, const struct extent *x)
+{
+	struct es_extent e = {x->lblk, x->len, x->pblk, x->unwritten ? ES_UNWRITTEN : ES_WRITTEN};
+
+	answer(m, &e);
+}
+
+/* A hole around m in the tree; delayed blocks inside it are not part of it.  Remembers it. */
+static int learn_hole(struct ek_inode *inode, const struct ext_path *p, struct map *m)
+{
+	struct es_extent hole = {{0}, 0, {0}, ES_HOLE}, delayed;
+	uint32_t next = ext_path_next(p);
+	struct extent x;
+
+	if (ext_path_extent(p, &x))
+		hole.lblk.v = x.lblk.v + x.len;
+	hole.len = next - hole.lblk.v;
+	if (es_find(&inode->es, ES_DELAYED, hole.lblk, &delayed) && delayed.lblk.v < next) {
+		if (delayed.lblk.v <= m->lblk.v) { /* keep to the side of m */
+			hole.lblk.v = MAX(hole.lblk.v, delayed.lblk.v + delayed.len);
+			hole.len = next - hole.lblk.v;
+		} else {
+			hole.len = delayed.lblk.v - hole.lblk.v;
+		}
+	}
+	if (hole.lblk.v > m->lblk.v || m->lblk.v - hole.lblk.v >= hole.len) {
+		hole.lblk = m->lblk;
+		hole.len = 1;
+	}
+	answer(m, &hole);
+	return es_insert(&inode->es, &hole, NULL);
+}
+
+/* Asks the tree and remembers the whole piece that was asked for. */
+static int query(struct ek_inode *inode, struct map *m)
+{
+	struct ext_path p;
+	struct extent x;
+	int rc = ext_path_find(inode, m->lblk, &p);
+
+	count(&inode->img->counters, COUNTER_EXT_MAP_BLOCKS, 1);
+	if (rc < 0) {
+		ext_path_put(&p);
+		return rc;
+	}
+	if (ext_path_extent(&p, &x) && m->lblk.v < x.lblk.v + x.len) {
+		struct es_extent e;
+
+		answer_extent(m, &x);
+		e = (struct es_extent){m->lblk, m->len, m->pblk,
+				       x.unwritten ? ES_UNWRITTEN : ES_WRITTEN};
+		rc = es_insert(&inode->es, &e, NULL);
+	} else {
+		rc = learn_hole(inode, &p, m);
+	}
+	ext_path_put(&p);
+	return rc;
+}
+
+static int no_extents(const struct ek_inode *inode)
+{
+	return diag_set(&inode->img->diag, -EOPNOTSUPP,
+			"unsupported: inode %u is not mapped by extents", inode->ino.v);
+}
+
+int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
+{
+	struct es_extent e;
+
+	m->fresh = false;
+	if (es_lookup(&inode->es, m->lblk, &e)) {
+		answer(m, &e);
+		return 0;
+	}
+	return inode_has_extents(inode) ? query(inode, m) : no_extents(inode);
+}
+
+/* ---- allocation ---- */
+
+static void set_neighbours(const struct ext_path *p, struct mb_request *req)
+{
+	const struct ext_level *l = &p->at[p->depth];
+	struct extent x;
+
+	if (ext_path_extent(p, &x)) {
+		req->left.lblk = x.lblk;
+		req->left.pblk = x.pblk;
+		req->left.len = x.len;
+	}
+	if ((unsigned)(l->pos + 1) < extent_entries(l->node)) {
+		x = extent_decode(&l->node->e.leaf[l->pos + 1]);
+		req->right.lblk = x.lblk;
+		req->right.pblk = x.pblk;
+		req->right.len = x.len;
+	}
+}
+
+static unsigned request_flags(const struct ek_inode *inode, unsigned flags)
+{
+	unsigned f = inode_is_file(inode) ? MB_DATA : 0;
+
+	if ((flags & MAP_NO_NORMALIZE) != 0)
+		f |= MB_NOPREALLOC;
+	if ((flags & MAP_DELALLOC) != 0)
+		f |= MB_DELALLOC_RESERVED;
+	if ((flags & MAP_METADATA_NOFAIL) != 0)
+		f |= MB_USE_RESERVED;
+	return f;
+}
+
+/* The hole at m gets blocks and an extent. */
+static int fill_hole(struct task *t, struct ek_inode *inode, struct ext_path *p, struct map *m,
+		     unsigned flags)
+{
+	bool unwritten = (flags & MAP_UNWRITTEN) != 0;
+	uint32_t next = ext_path_next(p);
+	struct mb_request req = {.lblk = m->lblk, .goal = ext_goal(p, m->lblk)};
+	struct extent x = {.lblk = m->lblk, .unwritten = unwritten};
+	int rc;
+
+	req.len = MIN(m->len, next - m->lblk.v);
+	req.len = MIN(req.len, unwritten ? EXTENT_MAX_UNWRITTEN : EXTENT_MAX_WRITTEN);
+	req.flags = request_flags(inode, flags);
+	set_neighbours(p, &req);
+	rc = inode_alloc_blocks(t, inode, &req, &x.pblk, &x.len);
+	if (rc < 0)
+		return rc;
+	rc = ext_insert(t, p, &x,
+			((flags & MAP_PRE_IO) != 0 ? EXT_NO_MERGE : 0) |
+			    ((flags & MAP_METADATA_NOFAIL) != 0 ? EXT_RESERVED : 0) |
+			    ((flags & MAP_DELALLOC) != 0 ? EXT_DELALLOC : 0));
+	if (rc < 0) {
+		mb_free_blocks(t->img->mb, t->user.current, x.pblk, x.len, false);
+		return rc;
+	}
+	m->len = x.len;
+	m->pblk = x.pblk;
+	m->state = unwritten ? MAP_IS_UNWRITTEN : MAP_MAPPED;
+	m->fresh = true;
+	count(&t->img->counters, COUNTER_ALLOCATED_BLOCKS_DATA, inode_is_file(inode) ? x.len : 0);
+	return 0;
+}
+
+/* ---- unwritten extents ---- */
+
+/* Splits so that [from, from + len) of the extent at p becomes an extent of its own, in the given
+ * state; what is left of it on both sides keeps its own. */
+static int isolate(struct task *t, struct ext_path *p, ek_lblk from, uint32_t len, bool unwritten,
+		   unsigned flags)
+{
+	struct extent x;
+	int rc = 0;
+
+	if (!ext_path_extent(p, &x))
+		return -EUCLEAN;
+	if (from.v + len < x.lblk.v + x.len)
+		rc = ext_split_at(t, p, (ek_lblk){from.v + len}, x.unwritten, x.unwritten,
+				  flags | EXT_NO_MERGE);
+	if (rc == 0 && (from.v != x.lblk.v || unwritten != x.unwritten))
+		rc = ext_split_at(t, p, from, x.unwritten, unwritten, flags);
+	return rc;
+}
+
+/* I/O of [lblk, lblk + len) is done: the piece becomes written. */
+static int convert_done(struct task *t, struct ext_path *p, struct map *m)
+{
+	struct ek_inode *inode = p->inode;
+	struct ext_level *l;
+	struct extent x;
+	int rc;
+
+	if (!ext_path_extent(p, &x))
+		return -EUCLEAN;
+	if (x.lblk.v != m->lblk.v || x.len > m->len) {
+		rc = isolate(t, p, m->lblk, m->len, true, EXT_NO_MERGE);
+		ext_path_put(p);
+		if (rc == 0)
+			rc = ext_path_find(inode, m->lblk, p);
+		if (rc < 0 || !ext_path_extent(p, &x))
+			return rc < 0 ? rc : -EUCLEAN;
+	}
+	rc = ext_level_write(t, p, p->depth);
+	if (rc < 0)
+		return rc;
+	x.unwritten = false;
+	l = ext_leaf(p);
+	extent_encode(&x, &l->node->e.leaf[l->pos]);
+	ext_try_merge(t, p);
+	return ext_level_dirty(t, p, p->depth, MARK_EXT_CONVERT);
+}
+
+static int handle_unwritten(struct task *t, struct ext_path *p, struct map *m, unsigned flags)
+{
+	int rc;
+
+	count(&t->img->counters, COUNTER_EXT_HANDLE_UNWRITTEN, 1);
+	if ((flags & MAP_PRE_IO) != 0)
+		return isolate(t, p, m->lblk, m->len, true, EXT_NO_MERGE);
+	if ((flags & MAP_CONVERT) != 0) {
+		rc = convert_done(t, p, m);
+		if (rc == 0)
+			m->state = MAP_MAPPED;
+		return rc;
+	}
+	if ((flags & MAP_UNWRITTEN) != 0 || (flags & MAP_CREATE) == 0)
+		return 0;
+	count(&t->img->counters, COUNTER_EXT_CONVERT_INIT, 1);
+	rc = isolate(t, p, m->lblk, m->len, false, 0);
+	if (rc == 0) {
+		m->state = MAP_MAPPED;
+		m->fresh = true; /* the contents on disk are not valid */
+	}
+	return rc;
+}
+
+/* Written blocks become unwritten: they read as zeros and keep their place. */
+static int forget_contents(struct task *t, struct ext_path *p, struct map *m)
+{
+	int rc;
+
+	m->len = MIN(m->len, EXTENT_MAX_UNWRITTEN);
+	rc = isolate(t, p, m->lblk, m->len, true, 0);
+	if (rc == 0)
+		m->state = MAP_IS_UNWRITTEN;
+	return rc;
+}
+
+static int map_in_tree(struct task *t, struct ek_inode *inode, struct map *m, unsigned flags)
+{
+	struct ext_path p;
+	struct extent x;
+	int rc = ext_path_find(inode, m->lblk, &p);
+
+	count(&t->img->counters, COUNTER_EXT_MAP_BLOCKS, 1);
+	if (rc < 0) {
+		ext_path_put(&p);
+		return rc;
+	}
+	if (ext_path_extent(&p, &x) && m->lblk.v < x.lblk.v + x.len) {
+		answer_extent(m, &x);
+		if (x.unwritten)
+			rc = handle_unwritten(t, &p, m, flags);
+		else if ((flags & MAP_TO_UNWRITTEN) != 0)
+			rc = forget_contents(t, &p, m);
+	} else if ((flags & MAP_CREATE) != 0) {
+		rc = fill_hole(t, inode, &p, m, flags);
+	} else {
+		rc = learn_hole(inode, &p, m);
+	}
+	ext_path_put(&p);
+	return rc;
+}
+
+/* What the tree answered is remembered; reservations under it are claimed. */
+static int remember(struct task *t, struct ek_inode *inode, const struct map *m)
+{
+	struct es_extent e = {m->lblk, m->len, m->pblk,
+			      m->state == MAP_MAPPED ? ES_WRITTEN : ES_UNWRITTEN};
+	uint64_t consumed = 0;
+	int rc = es_insert(&inode->es, &e, &consumed);
+
+	if (rc == 0 && consumed != 0)
+		rc = inode_claim(t, inode, consumed);
+	return rc;
+}
+
+static int zero_blocks(struct ek_inode *inode, const struct map *m)
+{
+	const struct geom *g = &inode->img->geom;
+
+	return dev_zero(inode->img->dev, m->pblk.v << g->block_bits,
+			(uint64_t)m->len << g->block_bits);
+}
+
+/* True when what is known already satisfies the request. */
+static bool satisfied(const struct map *m, unsigned flags)
+{
+	if ((flags & (MAP_CREATE | MAP_CONVERT | MAP_TO_UNWRITTEN)) == 0)
+		return true;
+	if (m->state == MAP_MAPPED)
+		return (flags & MAP_TO_UNWRITTEN) == 0;
+	if (m->state == MAP_IS_UNWRITTEN)
+		return (flags & MAP_UNWRITTEN) != 0 && (flags & (MAP_PRE_IO | MAP_CONVERT)) == 0;
+	return (flags & MAP_CREATE) == 0;
+}
+
+int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned flags)
+{
+	uint32_t want = m->len;
+	struct es_extent e;
+	int rc;
+
+	m->fresh = false;
+	if (!inode_has_extents(inode))
+		return no_extents(inode);
+	if (es_lookup(&inode->es, m->lblk, &e)) {
+		answer(m, &e);
+	} else {
+		rc = query(inode, m);
+		if (rc < 0)
+			return rc;
+	}
+	if (satisfied(m, flags))
+		return 0;
+	if (m->state == MAP_IS_DELAYED)
+		flags |= MAP_DELALLOC;
+	else if (m->state == MAP_HOLE)
+		m->len = MIN(want, m->len);
+	rc = map_in_tree(t, inode, m, flags);
+	if (rc == 0 && (flags & MAP_ZERO) != 0 && m->fresh)
+		rc = zero_blocks(inode, m);
+	if (rc < 0 || m->state == MAP_HOLE)
+		return rc;
+	return remember(t, inode, m);
+}
+
+/* ---- credits ---- */
+
+static unsigned index_credits(const struct ek_inode *inode, unsigned lblocks, unsigned pextents)
+{
+	const struct geom *g = &inode->img->geom;
+
+	if ((inode->rec.flags & INODE_INLINE_DATA) != 0)
+		return 1;
+	if (!inode_has_extents(inode))
+		return DIV_UP(lblocks, g->block_size / 4) + 4;
+	if (pextents <= 1)
+		return 11;
+	return 15 + DIV_UP(pextents, extent_block_entries(g));
+}
+
+unsigned map_credits(const struct ek_inode *inode, unsigned lblocks, unsigned pextents)
+{
+	const struct geom *g = &inode->img->geom;
+	unsigned idx = index_credits(inode, lblocks, pextents);
+	unsigned groups = MIN(idx + pextents, g->groups);
+	unsigned gdp = MIN(idx + pextents, g->gdt_blocks);
+
+	return idx + groups + gdp + 6;
+}
+
+unsigned map_writepage_credits(const struct ek_inode *inode)
+{
+	return map_credits(inode, 2048, 1);
+}
+
+/* ---- removal and walks ---- */
+
+int map_remove(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk to)
+{
+	uint64_t released = 0;
+	uint32_t len = to.v - from.v + (to.v != UINT32_MAX ? 1 : 0);
+	int rc = es_remove(&inode->es, from, len, &released);
+
+	if (rc < 0)
+		return rc;
+	inode_release(t, inode, released);
+	if (!inode_has_extents(inode))
+		return no_extents(inode);
+	return ext_remove(t, inode, from, to);
+}
+
+int map_shift(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t distance, bool right)
+{
+	uint32_t first = right ? from.v : from.v - distance;
+	int rc = es_remove(&inode->es, (ek_lblk){first}, UINT32_MAX - first, NULL);
+
+	if (rc < 0)
+		return rc;
+	if (!inode_has_extents(inode))
+		return no_extents(inode);
+	return ext_shift(t, inode, from, distance, right);
+}
+
+int map_next(struct task *t, struct ek_inode *inode, ek_lblk from, struct map *ret)
+{
+	struct ext_path p;
+	struct extent x;
+	int rc = inode_has_extents(inode) ? ext_path_find(inode, from, &p) : no_extents(inode);
+
+	if (!inode_has_extents(inode))
+		return rc;
+	while (rc >= 0) {
+		struct ext_level *l = ext_leaf(&p);
+
+		if (ext_path_extent(&p, &x) && x.lblk.v + x.len > from.v) {
+			*ret = (struct map){.lblk = {MAX(from.v, x.lblk.v)}, .len = UINT32_MAX};
+			answer_extent(ret, &x);
+			ext_path_put(&p);
+			return 1;
+		}
+		if ((unsigned)(l->pos + 1) < extent_entries(l->node)) {
+			l->pos++;
+			continue;
+		}
+		rc = ext_path_step(&p);
+		if (rc == 0)
+			break;
+	}
+	ext_path_put(&p);
+	return rc;
+}
+
+int map_seek_data(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk *ret)
+{
+	struct es_extent delayed;
+	struct map m;
+	int rc = map_next(t, inode, from, &m);
+	bool has_delayed = es_find(&inode->es, ES_DELAYED, from, &delayed);
+
+	if (rc < 0 || (rc == 0 && !has_delayed))
+		return rc < 0 ? rc : -ENXIO;
+	if (has_delayed && (rc == 0 || delayed.lblk.v < m.lblk.v))
+		*ret = (ek_lblk){MAX(from.v, delayed.lblk.v)};
+	else
+		*ret = m.lblk;
+	return 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sizes: growing moves i_size only; shrinking puts the inode among the orphans in the transaction
+ * that stores the new size, frees blocks in as many transactions as that takes, and takes it off
+ * again in the last.  A crash in between is finished by orphan_process.
+ */
+#include <errno.h>
+
+#include "base/check.h"
+#include "fs/blocks.h"
+#include "fs/credits.h"
+#include "fs/data.h"
+#include "fs/extent.h"
+#include "fs/inode_cache.h"
+#include "fs/map.h"
+#include "fs/xattr.h"
+
+static bool has_blocks(const struct ek_inode *inode)
+{
+	if (inode_is_fast_symlink(inode))
+		return false;
+	return S_ISREG(inode->rec.mode) || S_ISDIR(inode->rec.mode) || S_ISLNK(inode->rec.mode);
+}
+
+static ek_lblk first_beyond(const struct ek_inode *inode)
+{
+	const struct geom *g = &inode->img->geom;
+
+	return (ek_lblk){(uint32_t)((inode->size + g->block_size - 1) >> g->block_bits)};
+}
+
+/* Everything behind the size goes; runs under the task's handle. */
+static int cut(struct task *t, struct ek_inode *inode)
+{
+	struct handle *h;
+	int rc, end;
+
+	mb_discard_inode(t->img->mb, &inode->mb);
+	count(&t->img->counters, COUNTER_DISCARD_PREALLOCATIONS, 1);
+	inode->rec.size = inode->size;
+	rc = inode_mark_dirty(t, inode, MARK_TRUNCATE);
+	if (rc < 0)
+		return rc;
+	rc = task_start_inode(t, inode, HANDLE_TRUNCATE, 1, 0, &h);
+	if (rc < 0)
+		return rc;
+	rc = map_remove(t, inode, first_beyond(inode), (ek_lblk){UINT32_MAX});
+	end = handle_stop(h);
+	return rc < 0 ? rc : end;
+}
+
+static int finish(struct task *t, struct ek_inode *inode)
+{
+	int rc = inode->rec.links != 0 ? orphan_remove(t, inode) : 0;
+
+	if (rc < 0)
+		return rc;
+	inode->rec.mtime = image_now(inode->img);
+	inode->rec.ctime = inode->rec.mtime;
+	return inode_mark_dirty(t, inode, MARK_TRUNCATE);
+}
+
+int inode_truncate_blocks(struct task *t, struct ek_inode *inode)
+{
+	const struct geom *g = &inode->img->geom;
+	uint64_t tail = inode->size & (g->block_size - 1);
+	struct handle *h;
+	int rc, end;
+
+	if (!has_blocks(inode))
+		return 0;
+	count(&t->img->counters, COUNTER_TRUNCATE, 1);
+	if (inode->size == 0 && !t->img->opts.noauto_da_alloc)
+		inode->state |= INODE_STATE_DA_ALLOC_CLOSE;
+	rc = task_start_inode(t, inode, HANDLE_TRUNCATE, credits_truncate(inode), 0, &h);
+	if (rc < 0)
+		return rc;
+	if (tail != 0)
+		rc = data_zero_partial(t, inode, inode->size, inode->size - tail + g->block_size);
+	if (rc == 0)
+		rc = orphan_add(t, inode);
+	if (rc == 0)
+		rc = cut(t, inode);
+	if (rc == 0)
+		rc = finish(t, inode);
+	end = handle_stop(h);
+	return rc < 0 ? rc : end;
+}
+
+/* The new size on disk, and the inode among the orphans when it shrinks. */
+static int store_size(struct task *t, struct ek_inode *inode, uint64_t size, bool shrink)
+{
+	struct handle *h;
+	int rc = task_start_inode(t, inode, HANDLE_INODE, CREDITS_SET_SIZE, 0, &h), end;
+
+	if (rc < 0)
+		return rc;
+	if (shrink)
+		rc = orphan_add(t, inode);
+	if (rc == 0) {
+		inode->rec.mtime = image_now(inode->img);
+		inode->rec.ctime = inode->rec.mtime;
+		inode->rec.size = size;
+		rc = inode_mark_dirty(t, inode, MARK_SETATTR);
+	}
+	end = handle_stop(h);
+	return rc < 0 ? rc : end;
+}
+
+/* The largest size whose last block still has a number. */
+static uint64_t size_limit(const struct ek_inode *inode)
+{
+	return (uint64_t)(UINT32_MAX - 1) << inode->img->geom.block_bits;
+}
+
+static int change_size(struct task *t, struct ek_inode *inode, uint64_t size)
+{
+	uint64_t old = inode->size;
+	bool shrink = size < old;
+	int rc;
+
+	if (shrink)
+		count(&t->img->counters, COUNTER_BEGIN_ORDERED_TRUNCATE, 1);
+	rc = store_size(t, inode, size, shrink);
+	if (rc < 0)
+		return rc;
+	inode->size = size;
+	return shrink ? data_invalidate(inode, size, UINT64_MAX) : 0;
+}
+
+/* Times and version once more, in a handle of their own: what the generic part of truncate does. */
+static int touch(struct task *t, struct ek_inode *inode)
+{
+	inode->rec.version++;
+	inode->rec.mtime = image_now(inode->img);
+	inode->rec.ctime = inode->rec.mtime;
+	return inode_mark_dirty(t, inode, MARK_SETATTR);
+}
+
+int inode_set_size(struct task *t, struct ek_inode *inode, uint64_t size)
+{
+	uint64_t old = inode->size;
+	int rc = 0;
+
+	if (!inode_is_file(inode))
+		return inode_is_dir(inode) ? -EISDIR : -EINVAL;
+	if (size > size_limit(inode))
+		return diag_set(&t->img->diag, -EFBIG,
+				"file too large: inode %u: %llu bytes, most %llu", inode->ino.v,
+				(unsigned long long)size, (unsigned long long)size_limit(inode));
+	if (size != old)
+		rc = change_size(t, inode, size);
+	if (rc == 0 && size <= old)
+		rc = inode_truncate_blocks(t, inode);
+	return rc < 0 ? rc : touch(t, inode);
+}
+
+/* The inode has no links and no user: its blocks, its attributes, then itself. */
+static int delete_steps(struct task *t, struct ek_inode *inode)
+{
+	int rc = inode_mark_dirty(t, inode, MARK_EVICT);
+
+	inode->size = 0;
+	if (rc == 0 && inode->rec.blocks != 0)
+		rc = inode_truncate_blocks(t, inode);
+	if (rc == 0)
+		rc = xattr_drop_block(t, inode);
+	if (rc == 0)
+		rc = orphan_remove(t, inode);
+	if (rc < 0)
+		return rc;
+	inode->rec.dtime = (uint32_t)image_now(inode->img).sec;
+	rc = inode_mark_dirty(t, inode, MARK_EVICT);
+	if (rc == 0) {
+		count(&t->img->counters, COUNTER_FREE_INODE, 1);
+		rc = ialloc_free(&t->img->ialloc, t->user.current, inode->ino, inode_is_dir(inode));
+	}
+	return rc;
+}
+
+int inode_delete(struct task *t, struct ek_inode *inode)
+{
+	struct handle *h;
+	int rc, end;
+
+	if (inode_is_file(inode) || S_ISDIR(inode->rec.mode)) {
+		rc = data_invalidate(inode, 0, UINT64_MAX);
+		if (rc < 0)
+			return rc;
+	}
+	rc = task_start_inode(t, inode, HANDLE_TRUNCATE, credits_evict(inode), 0, &h);
+	if (rc < 0)
+		return rc;
+	if (inode_is_fast_symlink(inode))
+		inode->rec.size = 0;
+	rc = delete_steps(t, inode);
+	end = handle_stop(h);
+	return rc < 0 ? rc : end;
+}
