@@ -36,6 +36,7 @@ struct dirent {
 struct dir_iter {
 	uint64_t off;
 	struct buf *buf; /* held between calls; dir_iter_end releases it */
+	bool last;       /* the entry handed out last ends its block */
 };
 
 /* 1 and the next live entry ("." and ".." included), 0 at the end, <0 on damage. */
@@ -48,14 +49,14 @@ int dir_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t 
 
 /* Adds an entry under the running handle; -EEXIST when the name is there.  The folder grows and is
  * indexed as Linux does it (linear scan for the first block with room, index at the second block).
- * Marks the folder dirty (site DIR) once. */
+ * Sets the folder's times and marks it dirty (site DIR) once. */
 int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
 	    const struct ek_inode *target);
 
-/* Removes the entry; -ENOENT.  Marks the folder dirty. */
+/* Removes the entry and sets the folder's times; -ENOENT.  The caller marks the folder dirty. */
 int dir_remove(struct task *t, struct ek_inode *dir, const char *name, uint32_t len);
 
-/* Lets the entry point to another inode (rename over, ".."). */
+/* Lets the entry point to another inode (rename over, "..").  Times and marks are the caller's. */
 int dir_set(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
 	    const struct ek_inode *target);
 

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Folders: through the index when there is one, block by block otherwise.  A damaged index is
+ * ignored: lookups and insertions fall back to the linear walk, which is always right.
+ */
+#include "fs/dir.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/check.h"
+#include "fs/blocks.h"
+#include "fs/dir_block.h"
+#include "fs/htree.h"
+#include "fs/map.h"
+
+static uint32_t block_count(const struct ek_inode *dir)
+{
+	return (uint32_t)(dir->size >> dir->img->geom.block_bits);
+}
+
+static int check_dir(struct ek_inode *dir)
+{
+	uint64_t size = dir->size;
+
+	if (!inode_is_dir(dir))
+		return -ENOTDIR;
+	if ((dir->rec.flags & INODE_INLINE_DATA) != 0)
+		return diag_set(&dir->img->diag, -EOPNOTSUPP,
+				"unsupported: folder %u is stored inline", dir->ino.v);
+	if (size == 0 || (size & (dir->img->geom.block_size - 1)) != 0 ||
+	    size >> dir->img->geom.block_bits > dir->img->geom.blocks)
+		return diag_set(&dir->img->diag, -EUCLEAN,
+				"corrupt folder: inode %u: i_size %llu is no number of blocks",
+				dir->ino.v, (unsigned long long)size);
+	return 0;
+}
+
+int dir_block_get(struct task *t, struct ek_inode *dir, uint32_t n, struct buf **ret)
+{
+	struct map m = {.lblk = {n}, .len = 1};
+	int rc;
+
+	if (n >= block_count(dir))
+		return diag_set(&dir->img->diag, -EUCLEAN,
+				"corrupt folder: inode %u: block %u is past its %u", dir->ino.v, n,
+				block_count(dir));
+	rc = map_lookup(t, dir, &m);
+	if (rc < 0)
+		return rc;
+	if (m.state != MAP_MAPPED)
+		return diag_set(&dir->img->diag, -EUCLEAN,
+				"corrupt folder: inode %u: block %u is not mapped", dir->ino.v, n);
+	return buf_get(dir->img->cache, m.pblk, &verify_dir_block, inode_owner(dir), ret);
+}
+
+int dir_block_append(struct task *t, struct ek_inode *dir, uint32_t *n, struct buf **ret)
+{
+	struct map m = {.lblk = {block_count(dir)}, .len = 1};
+	struct buf *b;
+	void *view;
+	int rc = map_blocks(t, dir, &m, MAP_CREATE);
+
+	if (rc < 0)
+		return rc;
+	rc = buf_new(dir->img->cache, m.pblk, &verify_dir_block, inode_owner(dir), &b);
+	if (rc < 0)
+		return rc;
+	rc = handle_create(t->user.current, b, &view);
+	if (rc == 0) {
+		dir_block_init(&dir->img->geom, b->data);
+		dir->size += dir->img->geom.block_size;
+		dir->rec.size = dir->size;
+		rc = inode_mark_dirty(t, dir, MARK_DIR);
+	}
+	if (rc < 0) {
+		buf_put(b);
+		return rc;
+	}
+	*n = m.lblk.v;
+	*ret = b;
+	return 0;
+}
+
+/* ---- walk ---- */
+
+static int open_block(struct task *t, struct ek_inode *dir, struct dir_iter *it)
+{
+	uint32_t n = (uint32_t)(it->off >> dir->img->geom.block_bits);
+	struct map m = {.lblk = {n}, .len = 1};
+	int rc = map_lookup(t, dir, &m);
+
+	if (rc < 0)
+		return rc;
+	if (m.state == MAP_HOLE) {
+		it->off += (uint64_t)m.len << dir->img->geom.block_bits;
+		return 1;
+	}
+	return dir_block_get(t, dir, n, &it->buf);
+}
+
+int dir_next(struct task *t, struct ek_inode *dir, struct dir_iter *it, struct dirent *ret)
+{
+	const struct geom *g = &dir->img->geom;
+	int rc = it->off == 0 && it->buf == NULL ? check_dir(dir) : 0;
+
+	if (it->last)
+		dir_iter_end(it);
+	while (rc >= 0 && it->off < dir->size) {
+		const struct dirent_raw *e;
+
+		if (it->buf == NULL) {
+			rc = open_block(t, dir, it);
+			continue;
+		}
+		e = buf_view(it->buf, it->off & (g->block_size - 1), sizeof(*e));
+		it->off += dir_rec_len(g, e);
+		if (le32_get(e->inode) == 0) {
+			if ((it->off & (g->block_size - 1)) == 0)
+				dir_iter_end(it);
+			continue;
+		}
+		if ((it->off & (g->block_size - 1)) == 0)
+			it->last = true;
+		*ret = (struct dirent){{le32_get(e->inode)},
+				       (enum dirent_type)(geom_incompat(g, INCOMPAT_FILETYPE)
+							      ? e->file_type
+							      : DIRENT_UNKNOWN),
+				       e->name_len,
+				       e->name};
+		return 1;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+void dir_iter_end(struct dir_iter *it)
+{
+	buf_put(it->buf);
+	it->buf = NULL;
+	it->last = false;
+}
+
+/* ---- find ---- */
+
+static int find_linear(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+		       struct buf **ret, struct dirent_raw **e, struct dirent_raw **prev)
+{
+	uint32_t n = block_count(dir);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct map m = {.lblk = {i}, .len = n - i};
+		struct buf *b;
+		int rc = map_lookup(t, dir, &m);
+
+		if (rc == 0 && m.state == MAP_HOLE) {
+			i += m.len - 1;
+			continue;
+		}
+		if (rc == 0)
+			rc = dir_block_get(t, dir, i, &b);
+		if (rc < 0)
+			return rc;
+		*e = dir_block_find(&dir->img->geom, b->data, name, len, prev);
+		if (*e != NULL) {
+			*ret = b;
+			return 0;
+		}
+		buf_put(b);
+	}
+	return -ENOENT;
+}
+
+static bool is_dots(const char *name, uint32_t len)
+{
+	return (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
+}
+
+/* The block (one reference for the caller) and the entry in it. */
+static int find(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+		struct buf **ret, struct dirent_raw **e, struct dirent_raw **prev)
+{
+	int rc = check_dir(dir);
+
+	if (rc < 0)
+		return rc;
+	if (htree_in_use(dir) && !is_dots(name, len)) {
+		rc = htree_lookup(t, dir, name, len, ret, e, prev);
+		if (rc != -ENODATA)
+			return rc;
+	}
+	return find_linear(t, dir, name, len, ret, e, prev);
+}
+
+int dir_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, ek_inum *ret,
+	       enum dirent_type *type)
+{
+	struct ek_image *img = dir->img;
+	struct dirent_raw *e, *prev;
+	struct buf *b;
+	int rc;
+
+	if (len > NAME_MAX_BYTES)
+		return -ENAMETOOLONG;
+	rc = find(t, dir, name, len, &b, &e, &prev);
+	if (rc < 0)
+		return rc;
+	if (type != NULL)
+		*type = (enum dirent_type)e->file_type;
+	rc = geom_inum(&img->geom, le32_get(e->inode), "dirent", &img->diag, ret);
+	if (rc == 0 && ret->v < img->geom.first_ino && ret->v != INUM_ROOT)
+		rc = diag_set(&img->diag, -EUCLEAN,
+			      "corrupt dirent: folder %u names reserved inode %u", dir->ino.v,
+			      ret->v);
+	buf_put(b);
+	return rc;
+}
+
+/* ---- change ---- */
+
+static uint8_t type_of(const struct ek_inode *target)
+{
+	switch (target->rec.mode & S_IFMT) {
+	case S_IFREG:
+		return DIRENT_FILE;
+	case S_IFDIR:
+		return DIRENT_DIR;
+	case S_IFCHR:
+		return DIRENT_CHR;
+	case S_IFBLK:
+		return DIRENT_BLK;
+	case S_IFIFO:
+		return DIRENT_FIFO;
+	case S_IFSOCK:
+		return DIRENT_SOCK;
+	case S_IFLNK:
+		return DIRENT_LNK;
+	default:
+		return DIRENT_UNKNOWN;
+	}
+}
+
+static void changed(struct ek_inode *dir)
+{
+	dir->rec.mtime = image_now(dir->img);
+	dir->rec.ctime = dir->rec.mtime;
+	dir->rec.version++;
+	dir->seq++;
+}
+
+/* Into block b, if it has room: -ENOSPC else. */
+static int add_to_block(struct task *t, struct ek_inode *dir, struct buf *b, const char *name,
+			uint32_t len, const struct ek_inode *target)
+{
+	const struct geom *g = &dir->img->geom;
+	void *view;
+	int rc;
+
+	if (!dir_block_has_room(g, b->data, len))
+		return dir_block_find(g, b->data, name, len, NULL) != NULL ? -EEXIST : -ENOSPC;
+	rc = handle_write(t->user.current, b, &view);
+	if (rc == 0)
+		rc = dir_block_add(g, view, name, len, target->ino.v, type_of(target));
+	return rc < 0 ? rc : handle_dirty(t->user.current, b);
+}
+
+static int add_linear(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+		      const struct ek_inode *target)
+{
+	bool index =
+	    geom_compat(&dir->img->geom, COMPAT_DIR_INDEX) && (dir->rec.flags & INODE_INDEX) == 0;
+	uint32_t n = block_count(dir), at;
+	struct buf *b;
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++) {
+		rc = dir_block_get(t, dir, i, &b);
+		if (rc < 0)
+			return rc;
+		/* A damaged index is not indexed any more, but its blocks are no place for names.
+		 */
+		rc = dir_block_is_index(&dir->img->geom, b->data)
+			 ? -ENOSPC
+			 : add_to_block(t, dir, b, name, len, target);
+		if (rc == -ENOSPC && n == 1 && index)
+			rc = htree_make(t, dir, b, name, len, target->ino.v, type_of(target));
+		buf_put(b);
+		if (rc != -ENOSPC)
+			return rc;
+	}
+	rc = dir_block_append(t, dir, &at, &b);
+	if (rc < 0)
+		return rc;
+	rc = add_to_block(t, dir, b, name, len, target);
+	buf_put(b);
+	return rc;
+}
+
+int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+	    const struct ek_inode *target)
+{
+	int rc = check_dir(dir);
+
+	if (rc < 0)
+		return rc;
+	if (len == 0 || len > NAME_MAX_BYTES)
+		return len == 0 ? -EINVAL : -ENAMETOOLONG;
+	rc = -ENODATA;
+	if (htree_in_use(dir))
+		rc = htree_add(t, dir, name, len, target->ino.v, type_of(target));
+	if (rc == -ENODATA) {
+		if (htree_in_use(dir))
+			dir->rec.flags &= ~INODE_INDEX;
+		rc = add_linear(t, dir, name, len, target);
+	}
+	if (rc < 0)
+		return rc;
+	changed(dir);
+	return inode_mark_dirty(t, dir, MARK_DIR);
+}
+
+int dir_remove(struct task *t, struct ek_inode *dir, const char *name, uint32_t len)
+{
+	struct dirent_raw *e, *prev;
+	struct buf *b;
+	void *view;
+	int rc = find(t, dir, name, len, &b, &e, &prev);
+
+	if (rc < 0)
+		return rc;
+	rc = handle_write(t->user.current, b, &view);
+	if (rc == 0) {
+		dir_block_remove(&dir->img->geom, e, prev);
+		rc = handle_dirty(t->user.current, b);
+		changed(dir);
+	}
+	buf_put(b);
+	return rc;
+}
+
+int dir_set(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+	    const struct ek_inode *target)
+{
+	struct dirent_raw *e, *prev;
+	struct buf *b;
+	void *view;
+	int rc = find(t, dir, name, len, &b, &e, &prev);
+
+	if (rc < 0)
+		return rc;
+	rc = handle_write(t->user.current, b, &view);
+	if (rc == 0) {
+		e->inode = le32_make(target->ino.v);
+		if (geom_incompat(&dir->img->geom, INCOMPAT_FILETYPE))
+			e->file_type = type_of(target);
+		rc = handle_dirty(t->user.current, b);
+	}
+	buf_put(b);
+	return rc;
+}
+
+static void put_entry(const struct geom *g, uint8_t *at, uint32_t len, uint32_t ino,
+		      const char *name)
+{
+	struct dirent_raw *e = (struct dirent_raw *)(void *)at;
+
+	e->inode = le32_make(ino);
+	dir_set_rec_len(g, e, len);
+	e->name_len = (uint8_t)strlen(name);
+	e->file_type = geom_incompat(g, INCOMPAT_FILETYPE) ? DIRENT_DIR : 0;
+	memcpy(e->name, name, e->name_len);
+}
+
+int dir_init(struct task *t, struct ek_inode *dir, ek_inum parent)
+{
+	const struct geom *g = &dir->img->geom;
+	struct buf *b;
+	uint32_t n;
+	int rc = dir_block_append(t, dir, &n, &b);
+
+	if (rc < 0)
+		return rc;
+	put_entry(g, b->data, 12, dir->ino.v, ".");
+	put_entry(g, b->data + 12, dir_usable(g) - 12, parent.v, "..");
+	rc = handle_dirty(t->user.current, b);
+	buf_put(b);
+	return rc;
+}
+
+int dir_empty(struct task *t, struct ek_inode *dir)
+{
+	struct dir_iter it = {0};
+	struct dirent e;
+	int rc, empty = 1;
+
+	while (empty && (rc = dir_next(t, dir, &it, &e)) == 1)
+		empty = is_dots(e.name, e.name_len);
+	dir_iter_end(&it);
+	return empty && rc < 0 ? rc : empty;
+}

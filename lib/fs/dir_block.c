@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Folder blocks: verification, search, insertion into gaps, removal by joining. */
+#include "fs/dir_block.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/crc.h"
+#include "base/diag.h"
+#include "fs/htree.h"
+#include "ondisk/inode.h"
+
+uint32_t dir_usable(const struct geom *g)
+{
+	return g->block_size - (geom_csum(g) ? (uint32_t)sizeof(struct dir_tail) : 0);
+}
+
+uint32_t dir_rec_len(const struct geom *g, const struct dirent_raw *e)
+{
+	uint32_t len = le16_get(e->rec_len);
+
+	if (g->block_size == 65536 && (len == 65535 || len == 0))
+		return 65536;
+	return len;
+}
+
+void dir_set_rec_len(const struct geom *g, struct dirent_raw *e, uint32_t len)
+{
+	e->rec_len = le16_make((uint16_t)(len == 65536 ? 65535 : len));
+}
+
+static struct dirent_raw *entry_at(const uint8_t *data, uint32_t off)
+{
+	return (struct dirent_raw *)(uintptr_t)(data + off);
+}
+
+static struct dir_tail *tail_of(const struct geom *g, const uint8_t *data)
+{
+	return (struct dir_tail *)(uintptr_t)(data + dir_usable(g));
+}
+
+static bool has_tail(const struct geom *g, const uint8_t *data)
+{
+	const struct dir_tail *t = tail_of(g, data);
+
+	return geom_csum(g) && le32_get(t->zero) == 0 && le16_get(t->rec_len) == sizeof(*t) &&
+	       t->zero_len == 0 && t->type == DIR_TAIL_TYPE;
+}
+
+/* ---- verification ---- */
+
+static int bad_entry(const struct buf *b, uint32_t off, struct diag *d, const char *field,
+		     uint32_t value, const char *why, uint32_t limit)
+{
+	return diag_set(d, -EUCLEAN, "corrupt dirent: inode %u block %llu offset %u: %s %u %s %u",
+			b->owner.ino, (unsigned long long)b->pblk.v, off, field, value, why, limit);
+}
+
+static int check_entry(const struct geom *g, const struct buf *b, uint32_t off, uint32_t end,
+		       struct diag *d)
+{
+	const struct dirent_raw *e = entry_at(b->data, off);
+	uint32_t len = dir_rec_len(g, e);
+
+	if (len < 12)
+		return bad_entry(b, off, d, "rec_len", len, "is below the minimum", 12);
+	if ((len & 3) != 0)
+		return bad_entry(b, off, d, "rec_len", len, "is not a multiple of", 4);
+	if (len > end - off)
+		return bad_entry(b, off, d, "rec_len", len, "exceeds the room", end - off);
+	if (8u + e->name_len > len)
+		return bad_entry(b, off, d, "name_len", e->name_len,
+				 "exceeds rec_len - 8 =", len - 8);
+	if (le32_get(e->inode) > g->inodes)
+		return bad_entry(b, off, d, "inode", le32_get(e->inode), "exceeds", g->inodes);
+	if (le32_get(e->inode) != 0 && e->name_len == 0)
+		return bad_entry(b, off, d, "name_len", 0, "with inode", le32_get(e->inode));
+	return 0;
+}
+
+static uint32_t leaf_csum(const struct geom *g, const struct buf *b)
+{
+	uint32_t seed = inode_csum_seed(g, (ek_inum){b->owner.ino}, b->owner.generation);
+
+	return crc32c(seed, b->data, dir_usable(g));
+}
+
+static int check_csum(const struct geom *g, const struct buf *b, struct diag *d)
+{
+	uint32_t stored, want;
+
+	if (!geom_csum(g))
+		return 0;
+	if (dir_block_is_index(g, b->data))
+		return htree_check_csum(g, b, d);
+	if (!has_tail(g, b->data))
+		return diag_set(d, -EUCLEAN,
+				"corrupt folder block: inode %u block %llu: no room for a checksum",
+				b->owner.ino, (unsigned long long)b->pblk.v);
+	stored = le32_get(tail_of(g, b->data)->checksum);
+	want = leaf_csum(g, b);
+	if (stored != want)
+		return diag_set(d, -EBADMSG,
+				"bad checksum: folder block %llu of inode %u: stored 0x%08x, "
+				"computed 0x%08x",
+				(unsigned long long)b->pblk.v, b->owner.ino, stored, want);
+	return 0;
+}
+
+static int check_block(const struct geom *g, const struct buf *b, struct diag *d)
+{
+	for (uint32_t off = 0; off < b->size;) {
+		int rc = check_entry(g, b, off, b->size, d);
+
+		if (rc < 0)
+			return rc;
+		off += dir_rec_len(g, entry_at(b->data, off));
+	}
+	return check_csum(g, b, d);
+}
+
+static void seal_block(const struct geom *g, struct buf *b)
+{
+	if (!geom_csum(g))
+		return;
+	if (dir_block_is_index(g, b->data))
+		htree_seal(g, b);
+	else
+		tail_of(g, b->data)->checksum = le32_make(leaf_csum(g, b));
+}
+
+const struct verifier verify_dir_block = {"folder block", check_block, seal_block};
+
+bool dir_block_is_index(const struct geom *g, const uint8_t *data)
+{
+	const struct dirent_raw *first = entry_at(data, 0), *second;
+
+	if (le32_get(first->inode) == 0 && dir_rec_len(g, first) == g->block_size)
+		return htree_node_plausible(g, data);
+	if (dir_rec_len(g, first) != 12)
+		return false;
+	second = entry_at(data, 12);
+	return dir_rec_len(g, second) == g->block_size - 12 && htree_root_plausible(g, data);
+}
+
+/* ---- contents ---- */
+
+void dir_tail_init(const struct geom *g, uint8_t *data)
+{
+	struct dir_tail *t = tail_of(g, data);
+
+	if (!geom_csum(g))
+		return;
+	memset(t, 0, sizeof(*t));
+	t->rec_len = le16_make(sizeof(*t));
+	t->type = DIR_TAIL_TYPE;
+}
+
+void dir_block_init(const struct geom *g, uint8_t *data)
+{
+	memset(data, 0, g->block_size);
+	dir_set_rec_len(g, entry_at(data, 0), dir_usable(g));
+	dir_tail_init(g, data);
+}
+
+static bool name_is(const struct dirent_raw *e, const char *name, uint32_t len)
+{
+	return le32_get(e->inode) != 0 && e->name_len == len && memcmp(e->name, name, len) == 0;
+}
+
+struct dirent_raw *dir_block_find(const struct geom *g, uint8_t *data, const char *name,
+				  uint32_t len, struct dirent_raw **prev)
+{
+	struct dirent_raw *before = NULL;
+	uint32_t end = dir_usable(g);
+
+	for (uint32_t off = 0; off < end;) {
+		struct dirent_raw *e = entry_at(data, off);
+
+		if (name_is(e, name, len)) {
+			if (prev != NULL)
+				*prev = before;
+			return e;
+		}
+		before = e;
+		off += dir_rec_len(g, e);
+	}
+	return NULL;
+}
+
+/* Bytes that a live entry does not need itself. */
+static uint32_t slack(const struct geom *g, const struct dirent_raw *e)
+{
+	uint32_t len = dir_rec_len(g, e);
+
+	return le32_get(e->inode) == 0 ? len : len - dir_entry_size(e->name_len);
+}
+
+bool dir_block_has_room(const struct geom *g, const uint8_t *data, uint32_t len)
+{
+	uint32_t need = dir_entry_size(len), end = dir_usable(g);
+
+	for (uint32_t off = 0; off < end; off += dir_rec_len(g, entry_at(data, off))) {
+		if (slack(g, entry_at(data, off)) >= need)
+			return true;
+	}
+	return false;
+}
+
+/* Splits a live entry so that its slack becomes a free entry, which is returned. */
+static struct dirent_raw *split_slack(const struct geom *g, struct dirent_raw *e)
+{
+	uint32_t own = dir_entry_size(e->name_len), all = dir_rec_len(g, e);
+	struct dirent_raw *free_one = (struct dirent_raw *)(void *)((uint8_t *)e + own);
+
+	dir_set_rec_len(g, e, own);
+	memset(free_one, 0, sizeof(*free_one));
+	dir_set_rec_len(g, free_one, all - own);
+	return free_one;
+}
+
+int dir_block_add(const struct geom *g, uint8_t *data, const char *name, uint32_t len, uint32_t ino,
+		  uint8_t type)
+{
+	uint32_t need = dir_entry_size(len), end = dir_usable(g);
+	struct dirent_raw *gap = NULL;
+
+	for (uint32_t off = 0; off < end;) {
+		struct dirent_raw *e = entry_at(data, off);
+
+		if (name_is(e, name, len))
+			return -EEXIST;
+		if (gap == NULL && slack(g, e) >= need)
+			gap = e;
+		off += dir_rec_len(g, e);
+	}
+	if (gap == NULL)
+		return -ENOSPC;
+	if (le32_get(gap->inode) != 0)
+		gap = split_slack(g, gap);
+	gap->inode = le32_make(ino);
+	gap->name_len = (uint8_t)len;
+	gap->file_type = geom_incompat(g, INCOMPAT_FILETYPE) ? type : 0;
+	memcpy(gap->name, name, len);
+	return 0;
+}
+
+void dir_block_remove(const struct geom *g, struct dirent_raw *e, struct dirent_raw *prev)
+{
+	if (prev != NULL)
+		dir_set_rec_len(g, prev, dir_rec_len(g, prev) + dir_rec_len(g, e));
+	else
+		e->inode = le32_make(0);
+}

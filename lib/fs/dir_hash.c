@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hashes of names for indexed folders: the old polynomial, a half MD4 and a TEA, each over signed
+ * or unsigned characters.  Versions: 0 legacy, 1 half MD4, 2 TEA, plus 3 for unsigned.
+ */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "fs/dir.h"
+
+#define HASH_LEGACY   0u
+#define HASH_HALF_MD4 1u
+#define HASH_TEA      2u
+#define HASH_END      0xfffffffeu /* never a hash: marks the end of a folder */
+
+static uint32_t char_value(const char *name, uint32_t i, bool is_signed)
+{
+	return is_signed ? (uint32_t)(int32_t)(signed char)name[i]
+			 : (uint32_t)(unsigned char)name[i];
+}
+
+static uint32_t legacy(const char *name, uint32_t len, bool is_signed)
+{
+	uint32_t newer = 0x12a3fe2d, older = 0x37abe8f9;
+
+	for (uint32_t i = 0; i < len; i++) {
+		uint32_t h = older + (newer ^ char_value(name, i, is_signed) * 7152373u);
+
+		if ((h & 0x80000000u) != 0)
+			h -= 0x7fffffff;
+		older = newer;
+		newer = h;
+	}
+	return newer << 1;
+}
+
+/* Packs up to 4 * words characters, highest byte first; what is missing is filled from the length.
+ */
+static void pack(const char *name, uint32_t len, uint32_t *out, unsigned words, bool is_signed)
+{
+	uint32_t fill = len | len << 8, v;
+	uint32_t at = 0;
+
+	fill |= fill << 16;
+	if (len > words * 4)
+		len = words * 4;
+	for (unsigned w = 0; w < words; w++) {
+		v = fill;
+		for (unsigned k = 0; k < 4 && at < len; k++, at++)
+			v = char_value(name, at, is_signed) + (v << 8);
+		out[w] = v;
+	}
+}
+
+static uint32_t rol(uint32_t v, unsigned n)
+{
+	return v << n | v >> (32 - n);
+}
+
+static uint32_t md4_mix(unsigned round, uint32_t x, uint32_t y, uint32_t z)
+{
+	if (round == 0)
+		return z ^ (x & (y ^ z));
+	if (round == 1)
+		return (x & y) + ((x ^ y) & z);
+	return x ^ y ^ z;
+}
+
+/* Three rounds of eight steps over eight words of input. */
+static void half_md4(uint32_t state[4], const uint32_t in[8])
+{
+	static const uint8_t order[3][8] = {
+	    {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 7, 2, 6, 1, 5, 0, 4}};
+	static const uint8_t turn[3][4] = {{3, 7, 11, 19}, {3, 5, 9, 13}, {3, 9, 11, 15}};
+	static const uint32_t add[3] = {0, 0x5a827999, 0x6ed9eba1};
+	uint32_t v[4] = {state[0], state[1], state[2], state[3]};
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 8; i++) {
+			/* the word that changes goes backwards: a, d, c, b */
+			unsigned w = (4 - i % 4) % 4;
+			uint32_t f = md4_mix(round, v[(w + 1) % 4], v[(w + 2) % 4], v[(w + 3) % 4]);
+
+			v[w] = rol(v[w] + f + in[order[round][i]] + add[round], turn[round][i % 4]);
+		}
+	}
+	for (unsigned i = 0; i < 4; i++)
+		state[i] += v[i];
+}
+
+static void tea(uint32_t state[4], const uint32_t in[4])
+{
+	uint32_t x = state[0], y = state[1], sum = 0;
+
+	for (unsigned i = 0; i < 16; i++) {
+		sum += 0x9e3779b9;
+		x += ((y << 4) + in[0]) ^ (y + sum) ^ ((y >> 5) + in[1]);
+		y += ((x << 4) + in[2]) ^ (x + sum) ^ ((x >> 5) + in[3]);
+	}
+	state[0] += x;
+	state[1] += y;
+}
+
+static void init_state(const uint32_t seed[4], uint32_t state[4])
+{
+	static const uint32_t standard[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+	bool given = (seed[0] | seed[1] | seed[2] | seed[3]) != 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		state[i] = given ? seed[i] : standard[i];
+}
+
+int dir_hash(const uint32_t seed[4], unsigned version, const char *name, uint32_t len,
+	     uint32_t *major, uint32_t *minor)
+{
+	bool is_signed = version < 3;
+	unsigned kind = is_signed ? version : version - 3;
+	unsigned words = kind == HASH_HALF_MD4 ? 8 : 4;
+	uint32_t state[4], in[8], hash, low = 0;
+
+	if (kind > HASH_TEA)
+		return -EOPNOTSUPP;
+	init_state(seed, state);
+	if (kind == HASH_LEGACY) {
+		hash = legacy(name, len, is_signed);
+	} else {
+		for (uint32_t at = 0; at < len; at += words * 4) {
+			pack(name + at, len - at, in, words, is_signed);
+			if (kind == HASH_HALF_MD4)
+				half_md4(state, in);
+			else
+				tea(state, in);
+		}
+		hash = kind == HASH_HALF_MD4 ? state[1] : state[0];
+		low = kind == HASH_HALF_MD4 ? state[2] : state[1];
+	}
+	hash &= ~1u;
+	*major = hash == HASH_END ? HASH_END - 2 : hash;
+	*minor = low;
+	return 0;
+}

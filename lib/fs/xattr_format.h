@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attributes as they lie on disk: entries grow from the front, values from the back; four zero
+ * bytes end the entries.  The same layout is used behind an inode's fields (value offsets count
+ * from the first entry) and in a block (offsets count from the block, entries start behind a header
+ * of 32 bytes).
+ */
+#ifndef FS_XATTR_FORMAT_H
+#define FS_XATTR_FORMAT_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/bytes.h"
+#include "fs/inode.h"
+
+#define XATTR_MAGIC      0xEA020000u
+#define XATTR_BLOCK_HEAD 32u
+
+struct xattr_head {
+	le32 h_magic, h_refcount, h_blocks, h_hash, h_checksum;
+	le32 h_reserved[3];
+};
+
+struct xattr_entry {
+	uint8_t e_name_len, e_name_index;
+	le16 e_value_offs;
+	le32 e_value_inum, e_value_size, e_hash;
+	char e_name[];
+};
+
+static_assert(sizeof(struct xattr_head) == 32, "attribute block header");
+static_assert(sizeof(struct xattr_entry) == 16, "attribute entry head");
+
+/* One area of attributes in memory. */
+struct xattr_area {
+	uint8_t *base;  /* offsets count from here */
+	uint32_t first; /* offset of the first entry */
+	uint32_t size;  /* bytes from base to the end of the area */
+};
+
+extern const struct verifier verify_xattr_block;
+
+/* Proves an area; where and number name it for messages. */
+int xattr_area_verify(const struct xattr_area *a, const char *where, uint64_t number,
+		      struct diag *d);
+
+/* The entry, or NULL. */
+struct xattr_entry *xattr_area_find(const struct xattr_area *a, uint8_t index, const char *name,
+				    uint32_t len);
+
+/* The entry at offset *at, which moves on; NULL at the end.  Start with *at = a->first. */
+struct xattr_entry *xattr_area_next(const struct xattr_area *a, uint32_t *at);
+
+/* Sets (value not NULL) or removes one attribute, keeping values packed at the end.  sorted:
+ * entries ordered by index, length, name, as blocks want.  -ENOSPC when it does not fit. */
+int xattr_area_set(struct xattr_area *a, uint8_t index, const char *name, uint32_t len,
+		   const void *value, uint32_t size, bool sorted);
+
+/* True when no entry is left. */
+bool xattr_area_empty(const struct xattr_area *a);
+
+/* Hashes of entries and of the block, from contents. */
+void xattr_block_rehash(uint8_t *block, uint32_t size);
+
+/* Index of the longest known prefix of a full name, and what follows it; 0 when there is none. */
+uint8_t xattr_prefix(const char *full, const char **rest);
+const char *xattr_prefix_text(uint8_t index);
+
+/* POSIX ACLs: the kernel's user form <-> the packed form on disk.  Return the length or -EINVAL. */
+int xattr_acl_pack(const void *user, size_t len, void *out, size_t cap);
+int xattr_acl_unpack(const void *disk, size_t len, void *out, size_t cap);
+
+#endif
