@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The plan of an empty filesystem.
+ *
+ * 1. Block and inode sizes and the inode ratio follow from the size, as in mke2fs.conf: below 3 MiB
+ *    "floppy", below 512 MiB "small", from 4 TiB "big", from 16 TiB "huge".
+ * 2. A last group too small to be useful is cut off.
+ * 3. In each flex group all block bitmaps come first, then all inode bitmaps, then the tables.
+ * 4. Root, lost+found, the resize inode's block and the orphan file follow in group 0; the log lies
+ * in the middle of the disk.
+ */
+#include "fs/create.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+
+#define MIN_SPARE        50u /* blocks that a last group must have beyond its metadata */
+#define LOST_FOUND_BYTES 16384u
+#define ORPHAN_FILE_MIN  2u
+
+void create_opts_default(struct create_opts *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->reserved_percent = UINT32_MAX;
+	o->compat = COMPAT_HAS_JOURNAL | COMPAT_EXT_ATTR | COMPAT_RESIZE_INODE | COMPAT_DIR_INDEX;
+	o->incompat = INCOMPAT_FILETYPE | INCOMPAT_EXTENTS | INCOMPAT_64BIT | INCOMPAT_FLEX_BG;
+	o->ro_compat = RO_COMPAT_SPARSE_SUPER | RO_COMPAT_LARGE_FILE | RO_COMPAT_HUGE_FILE |
+		       RO_COMPAT_DIR_NLINK | RO_COMPAT_EXTRA_ISIZE | RO_COMPAT_METADATA_CSUM;
+}
+
+/* ---- sizes ---- */
+
+struct kind {
+	uint64_t below; /* bytes */
+	uint32_t block_size, ratio;
+};
+
+static const struct kind kinds[] = {
+    {3ull << 20, 1024, 8192},   {512ull << 20, 1024, 4096}, {4ull << 40, 4096, 16384},
+    {16ull << 40, 4096, 32768}, {UINT64_MAX, 4096, 65536},
+};
+
+static const struct kind *kind_of(uint64_t size)
+{
+	const struct kind *k = kinds;
+
+	while (size >= k->below)
+		k++;
+	return k;
+}
+
+static int check_opts(const struct create_opts *o, uint32_t bs, uint32_t isize, struct diag *d)
+{
+	const char *names;
+	char text[256];
+	uint32_t lacking;
+
+	if (bs < 1024 || bs > 65536 || !is_pow2(bs))
+		return diag_set(d, -EINVAL, "block size %u: want a power of two from 1024 to 65536",
+				bs);
+	if (isize < 128 || isize > bs || !is_pow2(isize))
+		return diag_set(d, -EINVAL,
+				"inode size %u: want a power of two from 128 to the block size %u",
+				isize, bs);
+	lacking = feature_lacking(FEATURE_INCOMPAT, o->incompat, FEATURE_MAKE);
+	if (lacking != 0) {
+		names = feature_list(FEATURE_INCOMPAT, lacking, text, sizeof(text));
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
+	}
+	lacking = feature_lacking(FEATURE_RO_COMPAT, o->ro_compat, FEATURE_MAKE);
+	if (lacking != 0) {
+		names = feature_list(FEATURE_RO_COMPAT, lacking, text, sizeof(text));
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
+	}
+	lacking = feature_lacking(FEATURE_COMPAT, o->compat, FEATURE_MAKE);
+	if (lacking != 0) {
+		names = feature_list(FEATURE_COMPAT, lacking, text, sizeof(text));
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
+	}
+	if (isize == 128 && (o->ro_compat & RO_COMPAT_EXTRA_ISIZE) != 0)
+		return diag_set(d, -EINVAL,
+				"inode size 128 has no room for extra_isize: add -O ^extra_isize");
+	if ((o->incompat & INCOMPAT_EXTENTS) == 0)
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem without: extent");
+	return 0;
+}
+
+struct sizes {
+	uint32_t bs, isize, bpg, ipg, itable, groups, desc_size, gdt, reserved_gdt, first;
+	uint64_t blocks;
+};
+
+static uint32_t reserved_gdt(const struct create_opts *o, const struct sizes *z)
+{
+	uint64_t max = UINT32_MAX, groups, want;
+	uint32_t per = z->bs / z->desc_size;
+
+	if ((o->compat & COMPAT_RESIZE_INODE) == 0 || z->blocks > UINT32_MAX)
+		return 0;
+	if (z->blocks < max / 1024)
+		max = z->blocks * 1024;
+	groups = DIV_UP(max - z->first, z->bpg);
+	want = DIV_UP(groups, per);
+	want = want > z->gdt ? want - z->gdt : 0;
+	return (uint32_t)MIN(want, (uint64_t)z->bs / 4);
+}
+
+/* Inodes a group, in whole blocks of the table and a multiple of 8. */
+static int inodes_per_group(const struct create_opts *o, struct sizes *z, struct diag *d)
+{
+	const struct kind *k = kind_of(o->size);
+	uint32_t ratio = o->inode_ratio != 0 ? o->inode_ratio : k->ratio, per = z->bs / z->isize;
+	uint64_t want = o->inodes != 0 ? o->inodes : z->blocks * z->bs / ratio, ipg;
+
+	if (want < 16)
+		want = 16;
+	ipg = DIV_UP(want, z->groups);
+	ipg = MAX(ipg, (uint64_t)MIN(16u, per));
+	ipg = ROUND_UP(ipg, per);
+	if (ipg < 16 && z->groups == 1)
+		ipg = ROUND_UP(16u, per);
+	ipg = ROUND_UP(ipg, 8);
+	ipg = ROUND_UP(ipg, per);
+	if (ipg > 8ull * z->bs || ipg * z->groups > UINT32_MAX) {
+		if (o->inodes != 0)
+			return diag_set(d, -EINVAL, "inodes %u: at most %llu fit", o->inodes,
+					(unsigned long long)MIN(8ull * z->bs * z->groups,
+								(unsigned long long)UINT32_MAX));
+		ipg = MIN(8ull * z->bs, (uint64_t)UINT32_MAX / z->groups / per * per);
+	}
+	z->ipg = (uint32_t)ipg;
+	z->itable = (uint32_t)DIV_UP(ipg, per);
+	return 0;
+}
+
+static bool group_has_super(const struct create_opts *o, uint32_t group)
+{
+	struct geom g = {.compat = o->compat, .ro_compat = o->ro_compat};
+
+	return geom_has_super(&g, group);
+}
+
+/* One round of sizing: 1 when the last group was cut off and all must be computed anew. */
+static int size_round(const struct create_opts *o, struct sizes *z, struct diag *d)
+{
+	uint64_t rest, need;
+	int rc;
+
+	z->groups = (uint32_t)DIV_UP(z->blocks - z->first, z->bpg);
+	if (z->groups == 0)
+		return diag_set(d, -ENOSPC, "size %llu is too small for a filesystem",
+				(unsigned long long)o->size);
+	z->gdt = DIV_UP(z->groups, z->bs / z->desc_size);
+	z->reserved_gdt = reserved_gdt(o, z);
+	rc = inodes_per_group(o, z, d);
+	if (rc < 0)
+		return rc;
+	need = 2 + z->itable;
+	if (group_has_super(o, z->groups - 1))
+		need += 1 + z->gdt + z->reserved_gdt;
+	rest = (z->blocks - z->first) % z->bpg;
+	if (z->groups == 1) {
+		if (rest == 0)
+			rest = z->bpg;
+		if (rest < need + 8) {
+			d->need_blocks = need + 8 - rest;
+			return diag_set(d, -ENOSPC,
+					"size %llu is too small: metadata alone takes %llu blocks, "
+					"%llu are missing",
+					(unsigned long long)o->size, (unsigned long long)need,
+					(unsigned long long)d->need_blocks);
+		}
+		return 0;
+	}
+	if (rest == 0 || rest >= need + MIN_SPARE)
+		return 0;
+	z->blocks -= rest;
+	return 1;
+}
+
+static int choose_sizes(const struct create_opts *o, struct sizes *z, struct diag *d)
+{
+	const struct kind *k = kind_of(o->size);
+	int rc;
+
+	memset(z, 0, sizeof(*z));
+	z->bs = o->block_size != 0 ? o->block_size : k->block_size;
+	z->isize = o->inode_size != 0 ? o->inode_size : 256;
+	rc = check_opts(o, z->bs, z->isize, d);
+	if (rc < 0)
+		return rc;
+	z->bpg = o->blocks_per_group != 0 ? o->blocks_per_group : MIN(z->bs * 8, 65528u * 8);
+	z->bpg = MIN(z->bpg, z->bs * 8);
+	if (z->bs * 8 > 65535 && o->blocks_per_group == 0)
+		z->bpg = z->bs >= 8192 ? 65528 : z->bpg;
+	if (z->bpg < 256 || z->bpg % 8 != 0)
+		return diag_set(d, -EINVAL, "blocks per group %u: want a multiple of 8 from 256",
+				z->bpg);
+	z->first = z->bs == 1024 ? 1 : 0;
+	z->desc_size = (o->incompat & INCOMPAT_64BIT) != 0 ? 64 : 32;
+	z->blocks = o->size / z->bs;
+	if ((o->incompat & INCOMPAT_64BIT) == 0 && z->blocks > UINT32_MAX)
+		return diag_set(d, -EINVAL, "size %llu: more than 2^32 blocks need 64bit",
+				(unsigned long long)o->size);
+	if (z->blocks <= z->first + 8)
+		return diag_set(d, -ENOSPC, "size %llu is too small for a filesystem",
+				(unsigned long long)o->size);
+	while ((rc = size_round(o, z, d)) == 1)
+		continue;
+	return rc;
+}
+
+/* ---- superblock ---- */
+
+static void split64(uint64_t v, le32 *lo, le32 *hi)
+{
+	*lo = le32_make((uint32_t)v);
+	*hi = le32_make((uint32_t)(v >> 32));
+}
+
+static void super_identity(const struct create_opts *o, struct super_raw *sb)
+{
+	memcpy(sb->s_uuid, o->uuid, 16);
+	memcpy(sb->s_volume_name, o->label, 16);
+	for (unsigned i = 0; i < 4; i++)
+		memcpy(&sb->s_hash_seed[i], o->hash_seed + (size_t)i * 4, 4);
+	sb->s_def_hash_version = 1;
+	sb->s_flags = le32_make(SUPER_FLAG_SIGNED_HASH);
+	sb->s_mkfs_time = le32_make((uint32_t)o->now.sec);
+	sb->s_wtime = sb->s_mkfs_time;
+	sb->s_lastcheck = sb->s_mkfs_time;
+	sb->s_mkfs_time_hi = (uint8_t)(o->now.sec >> 32);
+	sb->s_wtime_hi = sb->s_mkfs_time_hi;
+	sb->s_lastcheck_hi = sb->s_mkfs_time_hi;
+}
+
+static void super_fill(const struct create_opts *o, const struct sizes *z, struct super_raw *sb)
+{
+	uint32_t percent = o->reserved_percent == UINT32_MAX ? 5 : o->reserved_percent;
+	uint32_t log_block = ilog2(z->bs) - 10;
+
+	memset(sb, 0, sizeof(*sb));
+	super_identity(o, sb);
+	sb->s_inodes_count = le32_make(z->ipg * z->groups);
+	split64(z->blocks, &sb->s_blocks_count_lo, &sb->s_blocks_count_hi);
+	split64(z->blocks * percent / 100, &sb->s_r_blocks_count_lo, &sb->s_r_blocks_count_hi);
+	sb->s_first_data_block = le32_make(z->first);
+	sb->s_log_block_size = le32_make(log_block);
+	sb->s_log_cluster_size = le32_make(log_block);
+	sb->s_blocks_per_group = le32_make(z->bpg);
+	sb->s_clusters_per_group = le32_make(z->bpg);
+	sb->s_inodes_per_group = le32_make(z->ipg);
+	sb->s_max_mnt_count = le16_make(0xffff);
+	sb->s_magic = le16_make(SUPER_MAGIC);
+	sb->s_state = le16_make(SUPER_STATE_VALID);
+	sb->s_errors = le16_make(1);
+	sb->s_rev_level = le32_make(1);
+	sb->s_first_ino = le32_make(INUM_FIRST);
+	sb->s_inode_size = le16_make((uint16_t)z->isize);
+	sb->s_feature_compat = le32_make(o->compat);
+	sb->s_feature_incompat = le32_make(o->incompat);
+	sb->s_feature_ro_compat = le32_make(o->ro_compat);
+	sb->s_reserved_gdt_blocks = le16_make((uint16_t)z->reserved_gdt);
+	sb->s_desc_size = le16_make((uint16_t)(z->desc_size == 64 ? 64 : 0));
+	sb->s_default_mount_opts = le32_make(0xC); /* user_xattr, acl */
+	if (z->isize > 128 && (o->ro_compat & RO_COMPAT_EXTRA_ISIZE) != 0) {
+		sb->s_min_extra_isize = le16_make(32);
+		sb->s_want_extra_isize = le16_make(32);
+	}
+	if ((o->incompat & INCOMPAT_FLEX_BG) != 0)
+		sb->s_log_groups_per_flex = (uint8_t)ilog2(o->flex_size != 0 ? o->flex_size : 16);
+	if ((o->ro_compat & RO_COMPAT_METADATA_CSUM) != 0)
+		sb->s_checksum_type = 1;
+}
+
+/* ---- groups ---- */
+
+static uint64_t base_end(const struct geom *g, uint32_t group)
+{
+	return geom_group_start(g, group).v + geom_base_meta(g, group);
+}
+
+/* The first place at or after at for len blocks that meets no superblock copy. */
+static uint64_t skip_supers(const struct geom *g, uint64_t at, uint64_t len)
+{
+	for (;;) {
+		uint32_t group = geom_group_of(g, (ek_pblk){at});
+		uint32_t last = geom_group_of(g, (ek_pblk){at + len - 1});
+		bool moved = false;
+
+		for (uint32_t i = group; i <= last && i < g->groups && !moved; i++) {
+			uint64_t start = geom_group_start(g, i).v, end = base_end(g, i);
+
+			if (end > start && at < end && at + len > start) {
+				at = end;
+				moved = true;
+			}
+		}
+		if (!moved)
+			return at;
+	}
+}
+
+static void place_flex(struct layout *l, uint32_t first, uint32_t n, uint32_t spacing)
+{
+	const struct geom *g = &l->geom;
+	uint64_t at = skip_supers(g, base_end(g, first), spacing);
+	uint64_t inode_map = skip_supers(g, at + spacing, spacing), table = inode_map + spacing;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct group_desc *x = &l->desc[first + i];
+
+		x->block_bitmap = (ek_pblk){at + i};
+		x->inode_bitmap = (ek_pblk){inode_map + i};
+		table = skip_supers(g, table, g->itable_blocks);
+		x->inode_table = (ek_pblk){table};
+		table += g->itable_blocks;
+	}
+}
+
+static int place_groups(struct layout *l, struct diag *d)
+{
+	struct geom *g = &l->geom;
+	uint32_t flex = 1u << g->log_flex;
+
+	for (uint32_t first = 0; first < g->groups; first += flex) {
+		uint32_t n = MIN(flex, g->groups - first);
+		/* mke2fs leaves room for a whole flex group in a filesystem of one group. */
+		uint32_t spacing =
+		    g->groups == 1 && geom_group_blocks(g, 0) >
+					  4 * flex + g->itable_blocks + geom_base_meta(g, 0)
+			? flex
+			: n;
+		struct group_desc *last = &l->desc[first + n - 1];
+
+		place_flex(l, first, n, spacing);
+		if (last->inode_table.v + g->itable_blocks > g->blocks) {
+			d->need_blocks = last->inode_table.v + g->itable_blocks - g->blocks;
+			return diag_set(d, -ENOSPC,
+					"size is too small: inode tables need %llu more blocks",
+					(unsigned long long)d->need_blocks);
+		}
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+static int use(struct layout *l, uint64_t start, uint64_t len, struct diag *d)
+{
+	unsigned i;
+
+	if (mem_grow((void **)&l->used, &l->used_cap, (size_t)l->used_count + 1, sizeof(*l->used)) <
+	    0)
+		return diag_set(d, -ENOMEM, "out of memory for the plan");
+	for (i = l->used_count; i > 0 && l->used[i - 1].start > start; i--)
+		l->used[i] = l->used[i - 1];
+	l->used[i] = (struct block_run){start, len};
+	l->used_count++;
+	return 0;
+}
+
+/* The first free run at or after at, not longer than want; len 0 when there is none. */
+static struct block_run free_run(const struct layout *l, uint64_t at, uint64_t want)
+{
+	const struct geom *g = &l->geom;
+	struct block_run r = {at, 0};
+	uint64_t end = g->blocks;
+	bool moved = true;
+
+	while (moved && r.start < g->blocks) {
+		moved = false;
+		for (unsigned i = 0; i < g->zone_count; i++) {
+			const struct zone *z = &g->zones[i];
+
+			if (z->start <= r.start && r.start < z->start + z->len) {
+				r.start = z->start + z->len;
+				moved = true;
+			}
+		}
+		for (unsigned i = 0; i < l->used_count; i++) {
+			const struct block_run *u = &l->used[i];
+
+			if (u->start <= r.start && r.start < u->start + u->len) {
+				r.start = u->start + u->len;
+				moved = true;
+			}
+		}
+	}
+	for (unsigned i = 0; i < g->zone_count; i++) {
+		if (g->zones[i].start > r.start)
+			end = MIN(end, g->zones[i].start);
+	}
+	for (unsigned i = 0; i < l->used_count; i++) {
+		if (l->used[i].start > r.start)
+			end = MIN(end, l->used[i].start);
+	}
+	if (r.start < end)
+		r.len = MIN(want, end - r.start);
+	return r;
+}
+
+static int no_room(struct layout *l, const char *what, uint64_t missing, struct diag *d)
+{
+	d->need_blocks = missing;
+	return diag_set(d, -ENOSPC, "size is too small: %s needs %llu more blocks", what,
+			(unsigned long long)missing);
+}
+
+/* One contiguous piece in group 0. */
+static int place_small(struct layout *l, uint64_t len, const char *what, struct diag *d,
+		       uint64_t *ret)
+{
+	struct block_run r = free_run(l, l->geom.first_data_block, len);
+
+	while (r.len != 0 && r.len < len)
+		r = free_run(l, r.start + r.len, len);
+	if (r.len < len)
+		return no_room(l, what, len, d);
+	*ret = r.start;
+	return use(l, r.start, len, d);
+}
+
+static uint64_t free_in_group(const struct layout *l, uint32_t group)
+{
+	const struct geom *g = &l->geom;
+	uint64_t start = geom_group_start(g, group).v, end = start + geom_group_blocks(g, group);
+	uint64_t n = end - start;
+
+	for (unsigned i = 0; i < g->zone_count; i++) {
+		uint64_t from = MAX(g->zones[i].start, start);
+		uint64_t to = MIN(g->zones[i].start + g->zones[i].len, end);
+
+		n -= from < to ? to - from : 0;
+	}
+	return n;
+}
+
+/* The log begins in the group near the middle with most room. */
+static uint64_t journal_goal(const struct layout *l)
+{
+	const struct geom *g = &l->geom;
+	uint32_t flex = 1u << g->log_flex, mid, from, to, best;
+
+	mid = (uint32_t)((g->blocks - g->first_data_block) / 2 / g->blocks_per_group);
+	if (g->log_flex != 0 && mid > flex) {
+		mid &= ~(flex - 1);
+		while (mid < g->groups && free_in_group(l, mid) == 0)
+			mid++;
+		if (mid == g->groups)
+			mid = 0;
+		from = mid;
+	} else {
+		from = mid > 0 ? mid - 1 : mid;
+	}
+	to = mid + 1 < g->groups ? mid + 1 : mid;
+	best = from;
+	for (uint32_t i = from + 1; i <= to; i++) {
+		if (free_in_group(l, i) > free_in_group(l, best))
+			best = i;
+	}
+	return geom_group_start(g, best).v;
+}
+
+static uint32_t default_journal(uint64_t blocks)
+{
+	static const struct {
+		uint64_t below;
+		uint32_t journal;
+	} rows[] = {
+	    {2048, 0},
+	    {32768, 1024},
+	    {256u << 10, 4096},
+	    {512u << 10, 8192},
+	    {4096u << 10, 16384},
+	    {8192u << 10, 32768},
+	    {16384u << 10, 65536},
+	    {32768u << 10, 131072},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (blocks < rows[i].below)
+			return rows[i].journal;
+	}
+	return 262144;
+}
+
+static int place_journal(struct layout *l, struct diag *d)
+{
+	uint64_t left = l->journal_blocks, at = journal_goal(l);
+	bool wrapped = at <= l->geom.first_data_block;
+
+	while (left != 0) {
+		struct block_run r = free_run(l, at, MIN(left, 32768u));
+		int rc;
+
+		if (r.len == 0) {
+			if (wrapped)
+				return no_room(l, "the journal", left, d);
+			wrapped = true;
+			at = l->geom.first_data_block;
+			continue;
+		}
+		if (mem_grow((void **)&l->journal, &l->journal_cap, (size_t)l->journal_runs + 1,
+			     sizeof(*l->journal)) < 0)
+			return diag_set(d, -ENOMEM, "out of memory for the plan");
+		l->journal[l->journal_runs++] = r;
+		rc = use(l, r.start, r.len, d);
+		if (rc < 0)
+			return rc;
+		left -= r.len;
+		at = r.start + r.len;
+	}
+	if (l->journal_runs > 4)
+		return place_small(l, 1, "the journal's map", d, &l->tree_block);
+	return 0;
+}
+
+static int place_files(struct layout *l, const struct create_opts *o, struct diag *d)
+{
+	uint32_t bs = l->geom.block_size;
+	int rc = place_small(l, 1, "the root folder", d, &l->root);
+
+	l->lost_found_blocks = o->no_lost_found ? 0 : MAX(LOST_FOUND_BYTES / bs, 2u);
+	if (bs < 2048 && l->lost_found_blocks > 12)
+		l->lost_found_blocks = 12;
+	if (rc == 0 && l->lost_found_blocks != 0)
+		rc = place_small(l, l->lost_found_blocks, "lost+found", d, &l->lost_found);
+	if (rc == 0 && l->geom.reserved_gdt != 0)
+		rc = place_small(l, 1, "the resize inode", d, &l->resize_dind);
+	if (rc == 0 && (o->compat & COMPAT_HAS_JOURNAL) != 0) {
+		l->journal_blocks =
+		    o->journal_blocks != 0 ? o->journal_blocks : default_journal(l->geom.blocks);
+		if (l->journal_blocks == 0)
+			return diag_set(
+			    d, -ENOSPC,
+			    "size is too small for a journal: %llu blocks, at least 2048 "
+			    "wanted (or -O ^has_journal)",
+			    (unsigned long long)l->geom.blocks);
+		if (l->journal_blocks < 1024)
+			return diag_set(d, -EINVAL, "journal of %u blocks: at least 1024 wanted",
+					l->journal_blocks);
+		rc = place_journal(l, d);
+	}
+	if (rc == 0 && (o->compat & COMPAT_ORPHAN_FILE) != 0) {
+		l->orphan_blocks =
+		    (uint32_t)MAX((uint64_t)ORPHAN_FILE_MIN, MIN(l->geom.blocks >> 15, 32ull));
+		rc = place_small(l, l->orphan_blocks, "the orphan file", d, &l->orphan);
+	}
+	return rc;
+}
+
+/* ---- counts ---- */
+
+static uint64_t used_in_group(const struct layout *l, uint32_t group)
+{
+	uint64_t start = geom_group_start(&l->geom, group).v;
+	uint64_t end = start + geom_group_blocks(&l->geom, group), n = 0;
+
+	for (unsigned i = 0; i < l->used_count; i++) {
+		uint64_t from = MAX(l->used[i].start, start);
+		uint64_t to = MIN(l->used[i].start + l->used[i].len, end);
+
+		n += from < to ? to - from : 0;
+	}
+	return n;
+}
+
+/* Blocks of a group taken by the metadata of any group. */
+static void count_zones(struct layout *l, uint64_t *taken)
+{
+	const struct geom *g = &l->geom;
+
+	for (unsigned i = 0; i < g->zone_count; i++) {
+		uint64_t at = g->zones[i].start, end = at + g->zones[i].len;
+
+		while (at < end) {
+			uint32_t group = geom_group_of(g, (ek_pblk){at});
+			uint64_t stop = geom_group_start(g, group).v + g->blocks_per_group;
+			uint64_t n = MIN(end, stop) - at;
+
+			taken[group] += n;
+			at += n;
+		}
+	}
+}
+
+static int count_groups(struct layout *l, struct diag *d)
+{
+	const struct geom *g = &l->geom;
+	uint64_t *taken = mem_array(g->groups, sizeof(*taken), MEM_CAP, d), free_blocks = 0;
+	bool lazy = geom_gdt_csum(g);
+	uint32_t used_inodes = l->orphan_blocks != 0 ? 12 : 11;
+
+	if (taken == NULL)
+		return -ENOMEM;
+	count_zones(l, taken);
+	for (uint32_t i = 0; i < g->groups; i++) {
+		struct group_desc *x = &l->desc[i];
+		uint64_t files = l->used_count != 0 ? used_in_group(l, i) : 0;
+
+		x->free_clusters = (uint32_t)(geom_group_blocks(g, i) - taken[i] - files);
+		x->free_inodes = g->inodes_per_group - (i == 0 ? used_inodes : 0);
+		x->used_dirs = i == 0 ? (l->lost_found_blocks != 0 ? 2 : 1) : 0;
+		x->itable_unused = lazy ? x->free_inodes : 0;
+		if (lazy) {
+			x->flags = GROUP_INODE_ZEROED;
+			if (i != 0)
+				x->flags |= GROUP_INODE_UNINIT;
+			if (i != 0 && i != g->groups - 1 && files == 0 &&
+			    taken[i] == geom_base_meta(g, i))
+				x->flags |= GROUP_BLOCK_UNINIT;
+		}
+		free_blocks += x->free_clusters;
+		l->overhead += taken[i];
+	}
+	l->overhead += l->journal_blocks;
+	split64(free_blocks, &l->super.s_free_blocks_count_lo, &l->super.s_free_blocks_count_hi);
+	l->super.s_free_inodes_count = le32_make(g->inodes - used_inodes);
+	l->super.s_overhead_clusters = le32_make((uint32_t)l->overhead);
+	free(taken);
+	return 0;
+}
+
+static int add_zones(struct layout *l, struct diag *d)
+{
+	struct geom *g = &l->geom;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->groups && rc == 0; i++) {
+		const struct group_desc *x = &l->desc[i];
+		uint32_t base = geom_base_meta(g, i);
+
+		if (base != 0)
+			rc = geom_add_zone(g, geom_group_start(g, i).v, base, 0, "plan", d);
+		if (rc == 0)
+			rc = geom_add_zone(g, x->block_bitmap.v, 1, 0, "plan", d);
+		if (rc == 0)
+			rc = geom_add_zone(g, x->inode_bitmap.v, 1, 0, "plan", d);
+		if (rc == 0)
+			rc = geom_add_zone(g, x->inode_table.v, g->itable_blocks, 0, "plan", d);
+	}
+	return rc;
+}
+
+int layout_plan(const struct create_opts *o, struct diag *d, struct layout *ret)
+{
+	struct layout l;
+	struct sizes z;
+	int rc;
+
+	memset(&l, 0, sizeof(l));
+	rc = choose_sizes(o, &z, d);
+	if (rc < 0)
+		return rc;
+	super_fill(o, &z, &l.super);
+	if ((o->incompat & INCOMPAT_CSUM_SEED) != 0) {
+		struct super_raw plain = l.super;
+
+		plain.s_feature_incompat = le32_make(o->incompat & ~INCOMPAT_CSUM_SEED);
+		geom_from_super(&plain, &l.geom);
+		l.super.s_checksum_seed = le32_make(l.geom.csum_seed);
+	}
+	geom_from_super(&l.super, &l.geom);
+	l.desc = mem_array(l.geom.groups, sizeof(*l.desc), MEM_CAP, d);
+	rc = l.desc == NULL ? -ENOMEM : place_groups(&l, d);
+	if (rc == 0)
+		rc = add_zones(&l, d);
+	if (rc == 0)
+		rc = place_files(&l, o, d);
+	if (rc == 0)
+		rc = count_groups(&l, d);
+	if (rc < 0) {
+		layout_free(&l);
+		return rc;
+	}
+	*ret = l;
+	return 0;
+}
+
+void layout_free(struct layout *l)
+{
+	geom_free(&l->geom);
+	free(l->desc);
+	free(l->journal);
+	free(l->used);
+	memset(l, 0, sizeof(*l));
+}
