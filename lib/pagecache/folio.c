@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Block states of a folio: rows of bits. */
+#include "pagecache/folio.h"
+
+#include "base/bitmap.h"
+#include "base/check.h"
+
+static uint64_t mask(uint32_t from, uint32_t n)
+{
+	return (n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1) << from;
+}
+
+bool folio_test(struct folio *f, enum block_state s, uint32_t block)
+{
+	return (folio_row(f, s)[block / 64] >> (block % 64) & 1) != 0;
+}
+
+bool folio_all(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) == 0)
+		return (~f->state.word[s] & mask(from, n)) == 0;
+	return bitmap_find_next_zero(folio_row(f, s), from + n, from) >= from + n;
+}
+
+bool folio_any(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) == 0)
+		return (f->state.word[s] & mask(from, n)) != 0;
+	return bitmap_find_next_set(folio_row(f, s), from + n, from) < from + n;
+}
+
+void folio_set(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) == 0)
+		f->state.word[s] |= mask(from, n);
+	else
+		bitmap_set_range(folio_row(f, s), from, n);
+}
+
+void folio_clear(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) == 0)
+		f->state.word[s] &= ~mask(from, n);
+	else
+		bitmap_clear_range(folio_row(f, s), from, n);
+}
+
+uint32_t folio_run(struct folio *f, enum block_state s, uint32_t from)
+{
+	const uint64_t *row = folio_row(f, s);
+	size_t end = folio_test(f, s, from) ? bitmap_find_next_zero(row, f->blocks, from)
+					    : bitmap_find_next_set(row, f->blocks, from);
+
+	return (uint32_t)end - from;
+}

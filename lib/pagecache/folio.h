@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Folios and the mapping that holds them.
+ *
+ * A mapping is a two-level table of chunks of 2 MiB of the file.  A chunk has a slot per page and,
+ * one bit per page, which pages are the first of a folio, which folios are dirty, and which are
+ * tagged to be written by the pass that runs now.  A folio lies inside one chunk.
+ */
+#ifndef PAGECACHE_FOLIO_H
+#define PAGECACHE_FOLIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "pagecache/fpool.h"
+
+struct ek_inode;
+struct mapping;
+struct pagecache;
+
+enum folio_flag {
+	FOLIO_UPTODATE = 1 << 0,
+	FOLIO_DIRTY = 1 << 1,
+	FOLIO_DROPPED = 1 << 2,   /* out of its mapping; freed when its last write is done */
+	FOLIO_ACTIVE = 1 << 3,    /* used since it was last looked at for reclaim */
+	FOLIO_HUGE_STATE = 1 << 4 /* block states do not fit into the folio itself */
+};
+
+/* What is known of each block of a folio, one bit a block. */
+enum block_state {
+	BLOCK_MAPPED,    /* has a place on disk, or a reservation (then BLOCK_DELAY) */
+	BLOCK_DELAY,     /* reserved, no place yet */
+	BLOCK_UNWRITTEN, /* a place whose contents are not valid */
+	BLOCK_DIRTY,
+	BLOCK_UPTODATE,
+	BLOCK_STATES
+};
+
+struct folio {
+	struct mapping *map;
+	uint8_t *data;
+	uint32_t index; /* first page in the file */
+	uint8_t order, flags;
+	uint16_t blocks;
+	uint32_t writes; /* bios in flight */
+	struct list lru;
+	union {
+		uint64_t word[BLOCK_STATES];
+		uint64_t *words; /* FOLIO_HUGE_STATE: BLOCK_STATES rows of ceil(blocks / 64) */
+	} state;
+};
+
+enum folio_tag { TAG_HEAD, TAG_DIRTY, TAG_TOWRITE, TAG_COUNT };
+
+struct chunk {
+	uint64_t tag[TAG_COUNT][8];
+	uint16_t count[TAG_COUNT];
+	struct folio *slot[CHUNK_PAGES];
+};
+
+#define LEAF_CHUNKS 512u /* 1 GiB of the file */
+
+struct chunk_leaf {
+	struct chunk *chunk[LEAF_CHUNKS];
+	uint64_t tagged[TAG_COUNT][LEAF_CHUNKS / 64]; /* chunks with that tag */
+};
+
+struct mapping {
+	struct pagecache *pc;
+	struct ek_inode *inode;
+	struct chunk_leaf **leaf;
+	uint32_t leaves;
+	uint32_t pages, dirty_pages;
+	struct folio *last;         /* found or made last */
+	uint32_t writeback_index;   /* page where the next cyclic pass begins */
+	unsigned wb_state;          /* why the inode is on the dirty list: enum wb_state */
+	uint64_t dirtied_when;      /* ns, virtual */
+	struct list wb;             /* on pagecache.dirty or .io */
+	struct list all;            /* on pagecache.mappings */
+	uint32_t ra_start, ra_size; /* read-ahead window, pages */
+	uint32_t ra_prev;           /* page read last, UINT32_MAX for none */
+	bool da_alloc_close;
+};
+
+/* The folio that holds a page, or NULL. */
+struct folio *mapping_find(struct mapping *m, uint32_t page);
+
+/* The first folio at or after page with that tag, not past last; NULL when there is none. */
+struct folio *mapping_next(struct mapping *m, enum folio_tag tag, uint32_t page, uint32_t last);
+
+/* Puts a new folio into the table: 0, -ENOMEM. */
+int mapping_insert(struct mapping *m, struct folio *f);
+void mapping_remove(struct mapping *m, struct folio *f);
+
+void mapping_tag(struct mapping *m, struct folio *f, enum folio_tag tag);
+void mapping_untag(struct mapping *m, struct folio *f, enum folio_tag tag);
+bool mapping_tagged(const struct mapping *m, const struct folio *f, enum folio_tag tag);
+
+/* Every dirty folio of [first, last] becomes tagged TOWRITE. */
+void mapping_tag_towrite(struct mapping *m, uint32_t first, uint32_t last);
+
+/* Largest order up to want that fits at page without touching another folio. */
+unsigned mapping_free_order(struct mapping *m, uint32_t page, unsigned want);
+
+void mapping_free_table(struct mapping *m);
+
+/* ---- folios ---- */
+
+static inline uint32_t folio_pages(const struct folio *f)
+{
+	return 1u << f->order;
+}
+
+static inline uint64_t folio_bytes(const struct folio *f)
+{
+	return (uint64_t)PAGE_BYTES << f->order;
+}
+
+static inline uint64_t folio_pos(const struct folio *f)
+{
+	return (uint64_t)f->index << PAGE_BITS;
+}
+
+static inline uint64_t *folio_row(struct folio *f, enum block_state s)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) != 0)
+		return f->state.words + (size_t)s * ((f->blocks + 63u) / 64);
+	return &f->state.word[s];
+}
+
+bool folio_test(struct folio *f, enum block_state s, uint32_t block);
+/* True when all (any) of [from, from + n) are set. */
+bool folio_all(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
+bool folio_any(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
+void folio_set(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
+void folio_clear(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
+/* Length of the run of equal bits that starts at from. */
+uint32_t folio_run(struct folio *f, enum block_state s, uint32_t from);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of a mapping: chunks, tags, and ordered walks over them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bitmap.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "pagecache/folio.h"
+
+#define LEAF_PAGES (LEAF_CHUNKS * CHUNK_PAGES)
+
+static struct chunk *chunk_of(const struct mapping *m, uint32_t page)
+{
+	uint32_t leaf = page / LEAF_PAGES;
+
+	if (leaf >= m->leaves || m->leaf[leaf] == NULL)
+		return NULL;
+	return m->leaf[leaf]->chunk[page / CHUNK_PAGES % LEAF_CHUNKS];
+}
+
+static int grow_leaves(struct mapping *m, uint32_t need)
+{
+	uint32_t n = MAX(m->leaves * 2, need);
+	struct chunk_leaf **p;
+
+	if (need <= m->leaves)
+		return 0;
+	p = realloc(m->leaf, n * sizeof(*p));
+	if (p == NULL)
+		return -ENOMEM;
+	memset(p + m->leaves, 0, (n - m->leaves) * sizeof(*p));
+	m->leaf = p;
+	m->leaves = n;
+	return 0;
+}
+
+static struct chunk *make_chunk(struct mapping *m, uint32_t page)
+{
+	uint32_t leaf = page / LEAF_PAGES;
+	struct chunk **slot;
+
+	if (grow_leaves(m, leaf + 1) < 0)
+		return NULL;
+	if (m->leaf[leaf] == NULL)
+		m->leaf[leaf] = mem_zero(sizeof(*m->leaf[leaf]));
+	if (m->leaf[leaf] == NULL)
+		return NULL;
+	slot = &m->leaf[leaf]->chunk[page / CHUNK_PAGES % LEAF_CHUNKS];
+	if (*slot == NULL)
+		*slot = mem_zero(sizeof(**slot));
+	return *slot;
+}
+
+/* The last head at or before bit, or -1. */
+static int head_before(const uint64_t *heads, uint32_t bit)
+{
+	uint32_t w = bit / 64;
+	uint64_t word = heads[w] & (UINT64_MAX >> (63 - bit % 64));
+
+	while (word == 0) {
+		if (w == 0)
+			return -1;
+		word = heads[--w];
+	}
+	return (int)(w * 64 + 63u - (uint32_t)__builtin_clzll(word));
+}
+
+struct folio *mapping_find(struct mapping *m, uint32_t page)
+{
+	struct folio *f = m->last;
+	struct chunk *c;
+	int head;
+
+	if (f != NULL && page - f->index < folio_pages(f))
+		return f;
+	c = chunk_of(m, page);
+	if (c == NULL)
+		return NULL;
+	head = head_before(c->tag[TAG_HEAD], page % CHUNK_PAGES);
+	if (head < 0)
+		return NULL;
+	f = c->slot[head];
+	if (page - f->index >= folio_pages(f))
+		return NULL;
+	m->last = f;
+	return f;
+}
+
+static void summarise(struct mapping *m, struct chunk *c, uint32_t page, enum folio_tag tag)
+{
+	struct chunk_leaf *l = m->leaf[page / LEAF_PAGES];
+	uint32_t bit = page / CHUNK_PAGES % LEAF_CHUNKS;
+
+	if (c->count[tag] != 0)
+		bitmap_set(l->tagged[tag], bit);
+	else
+		bitmap_clear(l->tagged[tag], bit);
+}
+
+static void set_tag(struct mapping *m, struct chunk *c, uint32_t page, enum folio_tag tag, bool on)
+{
+	uint32_t bit = page % CHUNK_PAGES;
+
+	if (bitmap_test(c->tag[tag], bit) == on)
+		return;
+	if (on)
+		bitmap_set(c->tag[tag], bit);
+	else
+		bitmap_clear(c->tag[tag], bit);
+	c->count[tag] = (uint16_t)(c->count[tag] + (on ? 1 : -1));
+	if (c->count[tag] <= 1)
+		summarise(m, c, page, tag);
+}
+
+void mapping_tag(struct mapping *m, struct folio *f, enum folio_tag tag)
+{
+	set_tag(m, chunk_of(m, f->index), f->index, tag, true);
+}
+
+void mapping_untag(struct mapping *m, struct folio *f, enum folio_tag tag)
+{
+	set_tag(m, chunk_of(m, f->index), f->index, tag, false);
+}
+
+bool mapping_tagged(const struct mapping *m, const struct folio *f, enum folio_tag tag)
+{
+	return bitmap_test(chunk_of(m, f->index)->tag[tag], f->index % CHUNK_PAGES);
+}
+
+int mapping_insert(struct mapping *m, struct folio *f)
+{
+	struct chunk *c = make_chunk(m, f->index);
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->slot[f->index % CHUNK_PAGES] = f;
+	set_tag(m, c, f->index, TAG_HEAD, true);
+	m->pages += folio_pages(f);
+	m->last = f;
+	return 0;
+}
+
+void mapping_remove(struct mapping *m, struct folio *f)
+{
+	struct chunk *c = chunk_of(m, f->index);
+
+	for (unsigned tag = 0; tag < TAG_COUNT; tag++)
+		set_tag(m, c, f->index, (enum folio_tag)tag, false);
+	c->slot[f->index % CHUNK_PAGES] = NULL;
+	m->pages -= folio_pages(f);
+	if (m->last == f)
+		m->last = NULL;
+}
+
+/* First tagged chunk of a leaf at or after bit from; LEAF_CHUNKS when none. */
+static uint32_t next_chunk(const struct chunk_leaf *l, enum folio_tag tag, uint32_t from)
+{
+	return (uint32_t)bitmap_find_next_set(l->tagged[tag], LEAF_CHUNKS, from);
+}
+
+struct folio *mapping_next(struct mapping *m, enum folio_tag tag, uint32_t page, uint32_t last)
+{
+	while (page <= last) {
+		uint32_t leaf = page / LEAF_PAGES, at, bit;
+		struct chunk_leaf *l;
+		struct chunk *c;
+		uint64_t next;
+
+		if (leaf >= m->leaves)
+			return NULL;
+		l = m->leaf[leaf];
+		next = ((uint64_t)leaf + 1) * LEAF_PAGES;
+		if (l == NULL) {
+			if (next > last)
+				return NULL;
+			page = (uint32_t)next;
+			continue;
+		}
+		at = next_chunk(l, tag, page / CHUNK_PAGES % LEAF_CHUNKS);
+		if (at == LEAF_CHUNKS) {
+			if (next > last)
+				return NULL;
+			page = (uint32_t)next;
+			continue;
+		}
+		if (leaf * LEAF_PAGES + at * CHUNK_PAGES > page)
+			page = leaf * LEAF_PAGES + at * CHUNK_PAGES;
+		c = l->chunk[at];
+		bit = (uint32_t)bitmap_find_next_set(c->tag[tag], CHUNK_PAGES, page % CHUNK_PAGES);
+		if (bit < CHUNK_PAGES) {
+			page = page / CHUNK_PAGES * CHUNK_PAGES + bit;
+			return page <= last ? c->slot[bit] : NULL;
+		}
+		next = ((uint64_t)page / CHUNK_PAGES + 1) * CHUNK_PAGES;
+		if (next > last)
+			return NULL;
+		page = (uint32_t)next;
+	}
+	return NULL;
+}
+
+void mapping_tag_towrite(struct mapping *m, uint32_t first, uint32_t last)
+{
+	struct folio *f;
+
+	while ((f = mapping_next(m, TAG_DIRTY, first, last)) != NULL) {
+		mapping_tag(m, f, TAG_TOWRITE);
+		if (f->index + folio_pages(f) - 1 >= last)
+			break;
+		first = f->index + folio_pages(f);
+	}
+}
+
+unsigned mapping_free_order(struct mapping *m, uint32_t page, unsigned want)
+{
+	struct chunk *c = chunk_of(m, page);
+	unsigned align = page != 0 ? (unsigned)__builtin_ctz(page) : POOL_ORDERS - 1;
+
+	want = MIN(MIN(want, align), POOL_ORDERS - 1);
+	while (c != NULL && want > 0) {
+		uint32_t end = page % CHUNK_PAGES + (1u << want);
+		size_t next = bitmap_find_next_set(c->tag[TAG_HEAD], end, page % CHUNK_PAGES);
+
+		if (next >= end)
+			break;
+		want--;
+	}
+	return want;
+}
+
+void mapping_free_table(struct mapping *m)
+{
+	for (uint32_t i = 0; i < m->leaves; i++) {
+		if (m->leaf[i] == NULL)
+			continue;
+		for (uint32_t k = 0; k < LEAF_CHUNKS; k++)
+			free(m->leaf[i]->chunk[k]);
+		free(m->leaf[i]);
+	}
+	free(m->leaf);
+	m->leaf = NULL;
+	m->leaves = 0;
+}
