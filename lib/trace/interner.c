@@ -160,3 +160,8 @@ uint32_t interned_number(const struct interner *in, uint64_t v)
 
 	return find(in, v, NULL, 0, &slot);
 }
+
+uint64_t interner_key(const struct interner *in, uint32_t number)
+{
+	return in->entries[number - 1].key;
+}

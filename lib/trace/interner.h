@@ -26,4 +26,7 @@ uint32_t intern_number(struct interner *in, uint64_t v, bool *fresh);
 /* The number of what is known already, or 0. */
 uint32_t interned_number(const struct interner *in, uint64_t v);
 
+/* What a number was given to by intern_number(). */
+uint64_t interner_key(const struct interner *in, uint32_t number);
+
 #endif

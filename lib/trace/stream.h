@@ -3,7 +3,7 @@
  * Bytes in and out of a trace file, and the lines of one.
  *
  * Input is a file, standard input or memory, and is decompressed on the way when it starts like a
- * zstd file.  Output is a file, standard output or memory, compressed when the name ends in ".zst".
+ * zstd file.  Output is a file, standard output or memory, compressed when asked to be.
  * Memory use is a few buffers, whatever the size of the file.
  */
 #ifndef TRACE_STREAM_H
@@ -38,7 +38,7 @@ const char *instream_name(const struct instream *in);
 bool instream_again(const struct instream *in);
 void instream_close(struct instream *in);
 
-/* Creates or empties a file; "-" is standard output.  level is for ".zst" names. */
+/* Creates or empties a file; "-" is standard output.  level is zstd's, 0 writes without. */
 int outstream_open(const char *path, int level, struct diag *d, struct outstream **ret);
 
 /* Collects in memory; outstream_bytes() shows what was flushed so far. */

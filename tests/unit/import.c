@@ -36,7 +36,8 @@ static char *import_text(enum what what, const char *log, size_t len, unsigned f
 		if (op_copy(s, k) == 0) {
 			p = outstream_bytes(out, &n);
 			at = memmem(p, n, "%ops\n", 5);
-			text = strdup(at ? at + 5 : "");
+			text = at ? strndup(at + 5, n - (size_t)(at + 5 - (const char *)p))
+				  : strdup("");
 			at = strstr(text, "%end");
 			if (at)
 				*at = 0;
