@@ -26,6 +26,7 @@ struct out {
 	size_t ncols, at, rows;     /* at: the column that comes next */
 	char **held;                /* cells of the rows held back, HOLD_ROWS * ncols */
 	size_t *width;
+	size_t owed;  /* blanks before the next text of this line */
 	bool flowing; /* widths are settled */
 	int err;
 };
@@ -74,19 +75,32 @@ struct out *out_new(FILE *to, bool json, bool quiet, const char *verb)
 	return out;
 }
 
+void out_divert(struct out *out, FILE *to)
+{
+	out->to = to;
+}
+
 /* ---- table cells ---- */
 
+/* Blanks wait until something follows them, so that no line ends in one. */
 static void print_cell(struct out *out, size_t col, const char *text)
 {
 	size_t width = escape_width(text);
 	size_t pad = out->width[col] > width ? out->width[col] - width : 0;
-	bool last = col + 1 == out->ncols;
 
 	if (out->cols[col].right)
-		fprintf(out->to, "%*s%s", (int)pad, "", text);
-	else
-		fprintf(out->to, "%s%*s", text, last ? 0 : (int)pad, "");
-	fputs(last ? "\n" : "  ", out->to);
+		out->owed += pad;
+	if (width > 0) {
+		fprintf(out->to, "%*s%s", (int)out->owed, "", text);
+		out->owed = 0;
+	}
+	if (!out->cols[col].right)
+		out->owed += pad;
+	out->owed += 2;
+	if (col + 1 == out->ncols) {
+		fputc('\n', out->to);
+		out->owed = 0;
+	}
 }
 
 static void widen(struct out *out, size_t col, const char *text)
@@ -299,7 +313,7 @@ void out_table(struct out *out, const char *key, const struct out_col *cols, siz
 	}
 	out->cols = cols;
 	out->ncols = n;
-	out->at = out->rows = 0;
+	out->at = out->rows = out->owed = 0;
 	out->flowing = false;
 	for (size_t c = 0; c < n && !out->json && !out->quiet; c++)
 		if (cols[c].title != NULL)

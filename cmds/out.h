@@ -34,6 +34,10 @@ struct out *out_new(FILE *to, bool json, bool quiet, const char *verb);
  * could not be written. */
 int out_close(struct out *out);
 
+/* Text goes to another stream from here on, because standard output carries the result itself.  Not
+ * for JSON. */
+void out_divert(struct out *out, FILE *to);
+
 void out_u64(struct out *out, const char *key, const char *label, uint64_t v);
 void out_i64(struct out *out, const char *key, const char *label, int64_t v);
 void out_bool(struct out *out, const char *key, const char *label, bool v);

@@ -47,6 +47,17 @@ TEST(tables_line_up)
 			       "12345  d     gr\xc3\xbc\xc3\x9f\n");
 }
 
+TEST(lines_never_end_in_blanks)
+{
+	struct out *out = begin(false, true);
+
+	out_table(out, "files", cols, 3);
+	row(out, 5, "a", "");
+	row(out, 6, "abc", "x");
+	out_table_end(out);
+	CHECK_STR(finish(out), "5  a\n6  abc  x\n");
+}
+
 TEST(quiet_tables_have_no_heading)
 {
 	struct out *out = begin(false, true);
@@ -115,7 +126,7 @@ TEST(text_shows_the_rows_before_a_failure)
 	row(out, 1, "file", "a");
 	out_u64(out, NULL, NULL, 2);
 	out_error(out, 3, "damaged", 0, 0);
-	CHECK_STR(finish(out), "1  file  a\n2  \n");
+	CHECK_STR(finish(out), "1  file  a\n2\n");
 }
 
 TEST(names_that_try_to_command_the_terminal_are_spelled_out)
