@@ -213,7 +213,7 @@ TEST(a_line_over_64_kib_is_refused)
 	memset(text, 'a', n);
 	memcpy(text, "#wtrace 1\n1 2 unlink /", 22);
 	text[n - 1] = '\n';
-	CHECK_INT(drain(text, n, 0), -EINVAL);
+	CHECK_INT(drain(text, n, 0), -EUCLEAN);
 	CHECK_STR(diag.text, "t.wtr:2:65537: line is longer than 64 KiB");
 	free(text);
 }

@@ -1,0 +1,127 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit trace: import, export, stat, cut, normalize, repair.
+
+load ../lib/common
+
+# A log in which one process makes a file, writes 13 bytes and touches a file outside of the root.
+make_log() {
+	cat >log <<-'END'
+		100 1796031590.000000 openat(AT_FDCWD, "/t/a", O_RDWR|O_CREAT|O_TRUNC, 0644) = 3 <0.000010>
+		100 1796031590.001000 write(3, "hello, world\n", 13) = 13 <0.000010>
+		100 1796031590.002000 fdatasync(3) = 0 <0.009000>
+		100 1796031590.020000 openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 4 <0.000010>
+		100 1796031590.021000 close(4) = 0 <0.000010>
+		100 1796031590.030000 close(3) = 0 <0.000010>
+		100 1796031590.031000 +++ exited with 0 +++
+	END
+}
+
+make_trace() {
+	make_log
+	x 0 trace import --root /t log -o app.wtr
+}
+
+@test "a log of strace becomes a trace" {
+	make_trace
+	has "$out" "import"
+	grep -q ' open h[0-9]* /a ' app.wtr
+	grep -q ' write h[0-9]* 0 13' app.wtr
+	run ! grep -q passwd app.wtr
+}
+
+@test "without --to the trace is the output and the report is not in it" {
+	make_log
+	x 0 trace import --root /t log
+	has "$out" "#wtrace 1"
+	has "$err" "import"
+	equal "$(head -c 9 <<<"$out")" "#wtrace 1"
+}
+
+@test "--json needs the output for itself" {
+	make_log
+	x 2 trace import --json --root /t log
+	has "$err" "use --to=FILE"
+}
+
+@test "--json gives the report as rows" {
+	need_json
+	make_log
+	x 0 trace import --json --root /t log -o app.wtr
+	equal "$(json 'sorted(d["report"][0])')" "['bytes', 'count', 'group', 'name', 'ns']"
+}
+
+@test "--scrub keeps no written byte" {
+	make_log
+	x 0 trace import --scrub --root /t log -o app.wtr
+	run ! grep -q -e 68656c6c6f -e 'data=' app.wtr
+}
+
+@test "text and binary say the same" {
+	make_trace
+	x 0 trace export app.wtr -o app.wtb
+	x 0 trace export app.wtb -o again.wtr
+	cmp app.wtr again.wtr
+}
+
+@test "stat counts operations and bytes" {
+	make_trace
+	x 0 trace stat app.wtr
+	has "$out" "write"
+	need_json
+	x 0 trace stat --json app.wtr
+	equal "$(json '[(r["count"], r["bytes"]) for r in d["report"] if r["group"] == "op" and r["name"] == "write"]')" "[(1, 13)]"
+}
+
+@test "cut opens what was open before" {
+	make_trace
+	x 0 trace cut --from 1ms app.wtr -o part.wtr
+	grep -q ' open h[0-9]* /a ' part.wtr
+	grep -q ' fdatasync ' part.wtr
+}
+
+@test "normalize without times makes two recordings the same" {
+	make_trace
+	sed 's/17960315[0-9]*/1796039999/' log >log2
+	x 0 trace import --root /t log2 -o app2.wtr
+	x 0 trace normalize --no-times app.wtr -o a
+	x 0 trace normalize --no-times app2.wtr -o b
+	cmp <(grep -v '^[#%]' a) <(grep -v '^[#%]' b)
+}
+
+@test "a torn binary trace is refused, and repaired" {
+	make_trace
+	x 0 trace export app.wtr -o app.wtb
+	head -c "$(($(stat -c %s app.wtb) - 20))" app.wtb >torn.wtb
+	x 0 trace repair torn.wtb -o whole.wtb
+	x 0 trace stat whole.wtb
+}
+
+@test "an unknown operation is named with its line, and passes with --lenient" {
+	make_trace
+	sed 's/ fdatasync / frobnicate /; /^%end/d' app.wtr >odd.wtr
+	x 3 trace stat odd.wtr
+	one_error_line "trace stat"
+	has "$err" "odd.wtr:"
+	x 0 trace stat --lenient odd.wtr
+}
+
+@test "a missing log is an error of the host" {
+	x 7 trace import nowhere -o app.wtr
+	one_error_line "trace import"
+	has "$err" "nowhere"
+	[ ! -e app.wtr ]
+}
+
+@test "a level that zstd has not is refused" {
+	make_log
+	x 2 trace import --level 99 log
+}
+
+@test "the group lists its verbs" {
+	x 0 trace --help
+	has "$out" "trace import"
+	x 2 trace
+	x 2 trace imprt
+	has "$err" "there is no verb 'trace imprt'"
+}
