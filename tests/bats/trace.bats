@@ -125,3 +125,9 @@ make_trace() {
 	x 2 trace imprt
 	has "$err" "there is no verb 'trace imprt'"
 }
+
+@test "the trace of the demo is whole and holds what its description says" {
+	x 0 trace stat "$SRC/contrib/demo/sqlite.wtb"
+	[[ $out =~ ops\ +2013 ]]
+	[[ $out =~ whole\ +1 ]]
+}
