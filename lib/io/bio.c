@@ -1,74 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queue between bios and a device: counts bios, sorts and merges them into requests, keeps up
- * to DEPTH requests in flight, calls back.
+ * The queue between bios and a device: counts bios, sorts them, merges them into requests.
  *
  * Bios wait in one array, their vectors in another, until the outermost unplug (or until the arrays
- * are long).  Two writes of one place never race: a batch with such a pair goes out in the order in
- * which it came, one request at a time, and a request waits for those in flight that it touches.
+ * are long).  When two of them write one place, all go out in the order in which they came.
  * Flushes pass by the array after everything before them was sent.
  */
-#include "io/bio.h"
-
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/counters.h"
 #include "base/diag.h"
 #include "base/mem.h"
-#include "io/dev.h"
+#include "io/bio_impl.h"
 
-#define DEPTH       32u
 #define BATCH       4096u /* bios that wait at most */
 #define MERGE_BYTES ((uint64_t)1280 << 10)
 #define MERGE_VECS  256u
-#define SECTOR      512u
-
-struct bio {
-	uint64_t off, len;
-	size_t vec; /* index of the first vector */
-	unsigned vecs;
-	unsigned order; /* of queueing, within the batch */
-	bio_done *done;
-	void *ctx;
-};
-
-struct end {
-	bio_done *done;
-	void *ctx;
-	int result;
-};
-
-struct request {
-	struct dev_req dev;
-	struct bioq *q;
-	bool busy;
-	struct iovec *iov;
-	size_t iov_cap;
-	struct end *ends;
-	size_t end_count, end_cap;
-};
-
-struct bioq {
-	struct dev *dev;
-	struct counters *counters, own;
-	struct diag *diag;
-	unsigned plugs;
-	int error; /* the first since the last drain */
-	struct bio *bios;
-	size_t count, cap;
-	struct iovec *vecs;
-	size_t vec_count, vec_cap;
-	struct request requests[DEPTH];
-	unsigned busy;
-	struct end *ends; /* [end_first, end_count) have happened, callbacks to come */
-	size_t end_first, end_count, end_cap;
-	size_t expected; /* callbacks not called yet: so many fit into ends */
-	bool calling;
-};
 
 int bioq_open(struct dev *dev, struct counters *c, struct diag *d, struct bioq **ret)
 {
@@ -79,7 +28,7 @@ int bioq_open(struct dev *dev, struct counters *c, struct diag *d, struct bioq *
 	q->dev = dev;
 	q->counters = c != NULL ? c : &q->own;
 	q->diag = d;
-	for (unsigned i = 0; i < DEPTH; i++)
+	for (unsigned i = 0; i < BIO_DEPTH; i++)
 		q->requests[i].q = q;
 	*ret = q;
 	return 0;
@@ -91,7 +40,7 @@ void bioq_close(struct bioq *q)
 		return;
 	q->plugs = 0;
 	bioq_drain(q);
-	for (unsigned i = 0; i < DEPTH; i++) {
+	for (unsigned i = 0; i < BIO_DEPTH; i++) {
 		free(q->requests[i].iov);
 		free(q->requests[i].ends);
 	}
@@ -118,168 +67,17 @@ static void count_bio(struct bioq *q, unsigned flags, uint64_t len)
 	};
 
 	count(q->counters, COUNTER_BIO_QUEUE, 1);
+	if (len == 0 && (flags & BIO_PREFLUSH) != 0)
+		count(q->counters, COUNTER_BIO_FWS, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (rows[i].flags == flags) {
 			count(q->counters, rows[i].bios, 1);
-			count(q->counters, rows[i].sectors, len / SECTOR);
+			count(q->counters, rows[i].sectors, len / BIO_SECTOR);
 		}
 	}
 }
 
-static void count_request(struct bioq *q, uint64_t len, size_t bios)
-{
-	count(q->counters, COUNTER_RQ_ISSUE, 1);
-	count(q->counters, COUNTER_DISK_WR_IOS, 1);
-	count(q->counters, COUNTER_DISK_WR_SECT, len / SECTOR);
-	count(q->counters, COUNTER_DISK_WR_MERGES, bios - 1);
-}
-
-/* ---- completion ---- */
-
-/* Room for one callback more, before anything can no longer be refused. */
-static int expect_end(struct bioq *q, bio_done *done)
-{
-	if (done == NULL)
-		return 0;
-	if (mem_grow((void **)&q->ends, &q->end_cap, q->expected + 1, sizeof(*q->ends)) < 0)
-		return diag_set(q->diag, -ENOMEM, "out of memory for the end of a bio");
-	q->expected++;
-	return 0;
-}
-
-static void note_end(struct bioq *q, bio_done *done, void *ctx, int result)
-{
-	if (result < 0 && q->error == 0)
-		q->error = result;
-	if (done == NULL)
-		return;
-	if (q->end_count == q->end_cap) {
-		q->end_count -= q->end_first;
-		memmove(q->ends, q->ends + q->end_first, q->end_count * sizeof(*q->ends));
-		q->end_first = 0;
-	}
-	q->ends[q->end_count++] = (struct end){done, ctx, result};
-}
-
-/* Callbacks may queue and drain; those they cause are called by whoever is calling already. */
-static void call_back(struct bioq *q, bool nested)
-{
-	bool outer = q->calling;
-
-	if (outer && !nested)
-		return;
-	q->calling = true;
-	while (q->end_first < q->end_count) {
-		struct end e = q->ends[q->end_first++];
-
-		q->expected--;
-		e.done(e.ctx, e.result);
-	}
-	q->calling = outer;
-}
-
-static void request_done(struct dev_req *dr)
-{
-	struct request *rq = container_of(dr, struct request, dev);
-	struct bioq *q = rq->q;
-
-	rq->busy = false;
-	q->busy--;
-	if (dr->result < 0 && q->error == 0)
-		q->error = dr->result;
-	for (size_t i = 0; i < rq->end_count; i++)
-		note_end(q, rq->ends[i].done, rq->ends[i].ctx, dr->result);
-}
-
-static void wait_one(struct bioq *q)
-{
-	dev_reap(q->dev, 1);
-}
-
-static void wait_all(struct bioq *q)
-{
-	while (q->busy > 0)
-		wait_one(q);
-}
-
-/* ---- sending ---- */
-
-static bool touches(const struct bioq *q, uint64_t off, uint64_t len)
-{
-	for (unsigned i = 0; i < DEPTH; i++) {
-		const struct request *rq = &q->requests[i];
-
-		if (rq->busy && off < rq->dev.off + rq->dev.len && rq->dev.off < off + len)
-			return true;
-	}
-	return false;
-}
-
-static struct request *free_request(struct bioq *q)
-{
-	while (q->busy == DEPTH)
-		wait_one(q);
-	for (unsigned i = 0;; i++) {
-		if (!q->requests[i].busy)
-			return &q->requests[i];
-	}
-}
-
-/* Fails n bios that were never sent. */
-static void refuse(struct bioq *q, const struct bio *b, size_t n, int error)
-{
-	for (size_t i = 0; i < n; i++)
-		note_end(q, b[i].done, b[i].ctx, error);
-}
-
-static int fill(struct bioq *q, struct request *rq, const struct bio *b, size_t n, size_t vecs)
-{
-	size_t v = 0;
-
-	if (mem_grow((void **)&rq->iov, &rq->iov_cap, vecs, sizeof(*rq->iov)) < 0 ||
-	    mem_grow((void **)&rq->ends, &rq->end_cap, n, sizeof(*rq->ends)) < 0)
-		return diag_set(q->diag, -ENOMEM, "out of memory for a write request");
-	rq->end_count = 0;
-	for (size_t i = 0; i < n; i++) {
-		memcpy(rq->iov + v, q->vecs + b[i].vec, b[i].vecs * sizeof(*rq->iov));
-		v += b[i].vecs;
-		if (b[i].done != NULL)
-			rq->ends[rq->end_count++] = (struct end){b[i].done, b[i].ctx, 0};
-	}
-	return 0;
-}
-
-/* Sends n bios that follow one another as one request. */
-static void send(struct bioq *q, const struct bio *b, size_t n, uint64_t len, size_t vecs)
-{
-	struct dev_req *one;
-	struct request *rq;
-	int rc;
-
-	if (touches(q, b->off, len))
-		wait_all(q);
-	rq = free_request(q);
-	rc = fill(q, rq, b, n, vecs);
-	if (rc < 0) {
-		refuse(q, b, n, rc);
-		return;
-	}
-	rq->dev = (struct dev_req){.off = b->off,
-				   .iov = rq->iov,
-				   .iovcnt = (unsigned)vecs,
-				   .write = true,
-				   .len = len,
-				   .done = request_done};
-	rq->busy = true;
-	q->busy++;
-	count_request(q, len, n);
-	one = &rq->dev;
-	rc = dev_submit(q->dev, &one, 1);
-	if (rc < 0) {
-		rq->dev.result = rc;
-		request_done(&rq->dev);
-	}
-}
+/* ---- sorting and merging ---- */
 
 static int by_place(const void *x, const void *y)
 {
@@ -327,7 +125,7 @@ static void send_merged(struct bioq *q, const struct bio *b, size_t count)
 			len += b[i + n].len;
 			vecs += b[i + n].vecs;
 		}
-		send(q, b + i, n, len, vecs);
+		bio_send(q, b + i, n, len, vecs);
 	}
 }
 
@@ -335,7 +133,7 @@ static void send_in_order(struct bioq *q, struct bio *b, size_t count)
 {
 	qsort(b, count, sizeof(*b), by_order);
 	for (size_t i = 0; i < count; i++)
-		send(q, b + i, 1, b[i].len, b[i].vecs);
+		bio_send(q, b + i, 1, b[i].len, b[i].vecs);
 }
 
 /* Sends everything that waits. */
@@ -351,6 +149,7 @@ static void dispatch(struct bioq *q)
 		send_in_order(q, q->bios, n);
 	else
 		send_merged(q, q->bios, n);
+	bio_submit(q);
 	q->count = 0;
 	q->vec_count = 0;
 }
@@ -366,7 +165,7 @@ int bioq_unplug(struct bioq *q)
 {
 	if (--q->plugs == 0) {
 		dispatch(q);
-		call_back(q, false);
+		bio_call_back(q, false);
 	}
 	return 0;
 }
@@ -395,11 +194,11 @@ static int write_through(struct bioq *q, uint64_t off, const struct iovec *iov, 
 	int rc = 0;
 
 	dispatch(q);
-	wait_all(q);
+	bio_wait(q);
 	if ((flags & BIO_PREFLUSH) != 0)
 		rc = flush_dev(q);
 	if (rc == 0 && len != 0) {
-		count_request(q, len, 1);
+		bio_count_request(q, len, 1);
 		rc = dev_writev(q->dev, off, iov, n);
 	}
 	if (rc == 0 && (flags & BIO_FUA) != 0)
@@ -432,14 +231,14 @@ int bioq_write(struct bioq *q, uint64_t off, const struct iovec *iov, unsigned n
 	       bio_done *done, void *ctx)
 {
 	uint64_t len = length(iov, n);
-	int rc = expect_end(q, done);
+	int rc = bio_expect_end(q, done);
 
 	if (rc < 0)
 		return rc;
 	count_bio(q, flags, len);
 	if ((flags & (BIO_PREFLUSH | BIO_FUA)) != 0) {
 		rc = write_through(q, off, iov, n, len, flags);
-		note_end(q, done, ctx, rc);
+		bio_note_end(q, done, ctx, rc);
 	} else {
 		rc = wait_in_line(q, off, iov, n, len, done, ctx);
 		if (rc < 0) {
@@ -447,19 +246,24 @@ int bioq_write(struct bioq *q, uint64_t off, const struct iovec *iov, unsigned n
 			return rc;
 		}
 	}
-	call_back(q, false);
+	bio_call_back(q, false);
 	return 0;
+}
+
+void bioq_wait(struct bioq *q)
+{
+	do {
+		dispatch(q);
+		bio_wait(q);
+		bio_call_back(q, true);
+	} while (q->count > 0 || q->busy > 0);
 }
 
 int bioq_drain(struct bioq *q)
 {
 	int rc;
 
-	do {
-		dispatch(q);
-		wait_all(q);
-		call_back(q, true);
-	} while (q->count > 0 || q->busy > 0);
+	bioq_wait(q);
 	rc = q->error;
 	q->error = 0;
 	return rc;
@@ -467,10 +271,7 @@ int bioq_drain(struct bioq *q)
 
 int bioq_flush(struct bioq *q)
 {
-	int rc = bioq_drain(q), flushed;
+	int rc = bioq_write(q, 0, NULL, 0, BIO_PREFLUSH | BIO_SYNC, NULL, NULL);
 
-	count(q->counters, COUNTER_BIO_QUEUE, 1);
-	count(q->counters, COUNTER_BIO_FWS, 1);
-	flushed = flush_dev(q);
-	return rc != 0 ? rc : flushed;
+	return rc < 0 ? rc : bioq_drain(q);
 }

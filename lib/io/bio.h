@@ -51,7 +51,10 @@ int bioq_write(struct bioq *q, uint64_t off, const struct iovec *iov, unsigned n
 /* Waits for everything queued; returns the first error since the last drain. */
 int bioq_drain(struct bioq *q);
 
-/* An empty bio with PREFLUSH: drains, then flushes the device. */
+/* The same, but leaves the error to the next drain: for those who learn of theirs from done. */
+void bioq_wait(struct bioq *q);
+
+/* Drains, then flushes the device: an empty bio with PREFLUSH, which bioq_write takes as well. */
 int bioq_flush(struct bioq *q);
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 
 #include "base/diag.h"
 #include "base/mem.h"
@@ -24,21 +23,18 @@ static int by_block(const void *x, const void *y)
 
 static int write_home(struct jnl *j, struct jbuf **jbs, size_t n)
 {
-	struct bioq *q = j->cfg.bioq;
-	int rc = 0, drained;
+	int rc = 0, done;
 
 	qsort(jbs, n, sizeof(*jbs), by_block);
-	bioq_plug(q);
+	bioq_plug(j->cfg.bioq);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		struct buf *b = jbs[i]->buf;
-		struct iovec iov = {b->data, b->size};
 
-		rc = bioq_write(q, b->pblk.v << j->block_bits, &iov, 1, BIO_META | BIO_SYNC, NULL,
-				NULL);
+		rc = jnl_write(j, b->pblk.v << j->block_bits, b->data, BIO_META | BIO_SYNC);
 	}
-	bioq_unplug(q);
-	drained = bioq_drain(q);
-	return rc < 0 ? rc : drained;
+	bioq_unplug(j->cfg.bioq);
+	done = jnl_wait(j);
+	return rc < 0 ? rc : done;
 }
 
 static size_t cp_count(const struct tx *tx)
@@ -75,7 +71,9 @@ static int bring_home(struct jnl *j, size_t txs)
 	p = j->committed.next;
 	for (size_t i = 0; i < txs; i++, p = p->next)
 		n += collect(list_entry(p, struct tx, link), jbs + n);
+	j->phase = JNL_LOGGING;
 	rc = write_home(j, jbs, n);
+	j->phase = JNL_OPEN;
 	for (size_t i = 0; i < n && rc == 0; i++)
 		jbuf_end(j, jbs[i], false);
 	for (size_t i = 0; i < txs && rc == 0; i++) {
@@ -96,16 +94,18 @@ static bool runs_again(const struct tx *tx)
 	return false;
 }
 
+/* Completions start handles: they come before the look at who runs again, and none is left to come
+ * while buffers go home. */
 int tx_checkpoint(struct jnl *j)
 {
+	bioq_wait(j->cfg.bioq);
 	if (list_empty(&j->committed))
 		return 0;
 	if (runs_again(list_first(&j->committed, struct tx, link))) {
 		int rc = tx_commit(j);
 
-		/* Its buffers may have been all that the oldest one had left. */
-		if (rc < 0 || list_empty(&j->committed))
-			return rc < 0 ? rc : 0;
+		/* Its buffers may have been all that the oldest one had left: look again. */
+		return rc < 0 ? rc : tx_checkpoint(j);
 	}
 	return bring_home(j, 1);
 }
@@ -129,7 +129,7 @@ int tx_move_tail(struct jnl *j, uint32_t least, bool flushed)
 	if (freed < least)
 		return 0;
 	if (!flushed)
-		rc = bioq_flush(j->cfg.bioq);
+		rc = jnl_flush(j);
 	if (rc == 0)
 		rc = log_write_super(j, to, tid, BIO_FUA);
 	if (rc < 0)
@@ -141,15 +141,25 @@ int tx_move_tail(struct jnl *j, uint32_t least, bool flushed)
 	return 0;
 }
 
+/* One step towards room: what is home already, else what is oldest, else what runs. */
+static int free_some(struct jnl *j)
+{
+	uint32_t before = j->free;
+	int rc = tx_move_tail(j, 1, false);
+
+	if (rc < 0 || j->free != before)
+		return rc;
+	if (!list_empty(&j->committed))
+		return tx_checkpoint(j);
+	rc = tx_commit(j);
+	return rc == 0 ? -ENOSPC : MIN(rc, 0);
+}
+
 int tx_make_room(struct jnl *j)
 {
 	while (j->free < j->max_blocks) {
-		int rc = tx_move_tail(j, 1, false);
+		int rc = free_some(j);
 
-		if (rc == 0 && j->free < j->max_blocks && list_empty(&j->committed))
-			rc = tx_commit(j) == 1 ? 0 : -ENOSPC;
-		else if (rc == 0 && j->free < j->max_blocks)
-			rc = tx_checkpoint(j);
 		if (rc < 0)
 			return diag_set(j->cfg.diag, rc, "journal: no room in a log of %u blocks",
 					j->last - j->first);
@@ -160,10 +170,14 @@ int tx_make_room(struct jnl *j)
 static int checkpoint_all(struct jnl *j)
 {
 	size_t n = 0;
-	int rc = tx_commit(j);
 
-	if (rc < 0)
-		return rc;
+	do {
+		int rc = tx_commit(j);
+
+		if (rc < 0)
+			return rc;
+		bioq_wait(j->cfg.bioq);
+	} while (j->running != NULL);
 	list_for_each (p, &j->committed)
 		n++;
 	return n != 0 ? bring_home(j, n) : 0;

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/diag.h"
 #include "io/bio.h"
@@ -38,8 +37,7 @@ static int write_ordered(struct jnl *j, struct tx *tx)
 			rc = rc != 0 ? rc : one;
 		}
 		/* Completions run in here, start handles and may order more. */
-		if (rc >= 0)
-			rc = bioq_drain(j->cfg.bioq);
+		bioq_wait(j->cfg.bioq);
 	} while (rc >= 0 && !list_empty(&tx->inodes));
 	return rc;
 }

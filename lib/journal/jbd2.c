@@ -54,7 +54,7 @@ static int mark_empty(struct jnl *j)
 
 	if (j->super_stale)
 		return 0;
-	rc = bioq_flush(j->cfg.bioq);
+	rc = jnl_flush(j);
 	if (rc == 0)
 		rc = log_write_super(j, 0, j->next_tid, BIO_FUA);
 	return rc < 0 ? jnl_abort(j, rc) : 0;

@@ -84,6 +84,7 @@ struct jnl {
 	struct counters own;   /* when the caller wants no counts */
 	int error;             /* why it was aborted */
 	unsigned open;         /* handles */
+	int io_error;          /* of our own bios since the last jnl_wait */
 	uint32_t reserved;     /* credits of reserved handles that have not started */
 	struct pool handles, txs, jbufs;
 	struct list waiting; /* callbacks of kind none */
@@ -150,6 +151,17 @@ struct ek_time jnl_now(struct jnl *j);
 
 /* Runs all callbacks of list and empties it. */
 void jnl_call_back(struct list *callbacks, int error);
+
+/* Queues one block (or none, with flags for a flush) of ours; the bytes must stay until jnl_wait.
+ */
+int jnl_write(struct jnl *j, uint64_t place, const void *data, unsigned flags);
+
+/* Waits for everything in the queue, runs the callbacks of others, and returns the first error of
+ * ours: theirs are not the journal's concern. */
+int jnl_wait(struct jnl *j);
+
+/* jnl_wait, then a flush of the device. */
+int jnl_flush(struct jnl *j);
 
 /* Gives up: remembers error, tells the layer above.  Returns error. */
 int jnl_abort(struct jnl *j, int error);

@@ -42,7 +42,8 @@ struct jnl_inode;
 struct jnl_hooks {
 	/* Ordered data of the committing transaction: write [start, end) bytes of the inode behind
 	 * ji that are already mapped (ji->wait_only: they are on their way already).  What was
-	 * queued on the journal's bioq need not be waited for: the commit drains it. */
+	 * queued on the journal's bioq need not be waited for: the commit does.  Negative aborts
+	 * the journal; a failed write of data is the inode's concern rather than a reason. */
 	int (*ordered)(void *ctx, struct jnl_inode *ji);
 	/* Every handle has stopped and nothing of transaction tid was written yet: the last moment
 	 * to bring the bytes of buffers that are filed with it up to date. */

@@ -6,6 +6,7 @@
 
 #include "base/diag.h"
 #include "base/mem.h"
+#include "io/bio.h"
 #include "journal/jnl.h"
 
 static int copy_runs(struct jnl *j, const struct jnl_config *cfg)
@@ -98,6 +99,40 @@ void jnl_call_back(struct list *callbacks, int error)
 		list_remove(&cb->link);
 		cb->done(cb, error);
 	}
+}
+
+static void wrote(void *ctx, int result)
+{
+	struct jnl *j = ctx;
+
+	if (result < 0 && j->io_error == 0)
+		j->io_error = result;
+}
+
+int jnl_write(struct jnl *j, uint64_t place, const void *data, unsigned flags)
+{
+	struct iovec iov = {(void *)data, j->block_size};
+
+	return bioq_write(j->cfg.bioq, place, &iov, data != NULL, flags, wrote, j);
+}
+
+int jnl_wait(struct jnl *j)
+{
+	int rc;
+
+	bioq_wait(j->cfg.bioq);
+	rc = j->io_error;
+	j->io_error = 0;
+	return rc;
+}
+
+int jnl_flush(struct jnl *j)
+{
+	int rc = jnl_wait(j);
+
+	if (rc == 0)
+		rc = jnl_write(j, 0, NULL, BIO_PREFLUSH | BIO_SYNC);
+	return rc < 0 ? rc : jnl_wait(j);
 }
 
 int jnl_error(const struct jnl *j)

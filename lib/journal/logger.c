@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/crc.h"
 #include "base/diag.h"
@@ -78,13 +77,11 @@ static uint8_t *arena_block(struct logger *l)
 
 static int put_block(struct logger *l, const uint8_t *block, unsigned flags)
 {
-	struct iovec iov = {(void *)block, l->jnl->block_size};
 	uint64_t place = log_place(l->jnl, l->at, NULL);
 
 	l->at = log_next(l->jnl, l->at);
 	l->logged++;
-	return bioq_write(l->jnl->cfg.bioq, place, &iov, 1, BIO_META | BIO_SYNC | flags, NULL,
-			  NULL);
+	return jnl_write(l->jnl, place, block, BIO_META | BIO_SYNC | flags);
 }
 
 /* ---- revokes ---- */
@@ -236,21 +233,21 @@ static int put_commit(struct logger *l)
 		c->h_chksum[0] = be32_make(log_commit_csum(j, block));
 	}
 	rc = put_block(l, block, BIO_PREFLUSH | BIO_FUA);
-	return rc < 0 ? rc : bioq_drain(j->cfg.bioq);
+	return rc < 0 ? rc : jnl_wait(j);
 }
 
 static int put_body(struct logger *l)
 {
 	struct bioq *q = l->jnl->cfg.bioq;
-	int rc, drained;
+	int rc, done;
 
 	bioq_plug(q);
 	rc = put_revokes(l);
 	if (rc == 0)
 		rc = put_groups(l);
 	bioq_unplug(q);
-	drained = bioq_drain(q);
-	return rc < 0 ? rc : drained;
+	done = jnl_wait(l->jnl);
+	return rc < 0 ? rc : done;
 }
 
 int log_write_tx(struct jnl *j, struct tx *tx, uint32_t *ret_logged)

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/crc.h"
 #include "base/diag.h"
@@ -208,7 +207,6 @@ void log_clean_super(struct jnl *j, uint32_t sequence)
 int log_write_super(struct jnl *j, uint32_t start, uint32_t sequence, unsigned flags)
 {
 	struct jbd2_super *sb = jnl_sb(j);
-	struct iovec iov = {j->super, j->block_size};
 	int rc;
 
 	set_place(j, start, sequence);
@@ -216,9 +214,8 @@ int log_write_super(struct jnl *j, uint32_t start, uint32_t sequence, unsigned f
 		sb->s_head = be32_make(j->head);
 	seal(j);
 	jnl_count(j, COUNTER_WRITE_SUPERBLOCK, 1);
-	rc = bioq_write(j->cfg.bioq, log_place(j, 0, NULL), &iov, 1, BIO_META | BIO_SYNC | flags,
-			NULL, NULL);
-	return rc < 0 ? rc : bioq_drain(j->cfg.bioq);
+	rc = jnl_write(j, log_place(j, 0, NULL), j->super, BIO_META | BIO_SYNC | flags);
+	return rc < 0 ? rc : jnl_wait(j);
 }
 
 static void fill_super(struct jnl *j, uint32_t incompat, const uint8_t uuid[16], uint32_t fc_blocks)

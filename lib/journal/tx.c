@@ -65,12 +65,8 @@ static int wait_for_reserved(struct jnl *j, unsigned reserved)
 {
 	if (reserved == 0 || j->reserved + reserved <= j->max_credits / 2)
 		return 0;
-	if (j->phase == JNL_OPEN) {
-		int rc = bioq_drain(j->cfg.bioq);
-
-		if (rc < 0)
-			return rc;
-	}
+	if (j->phase == JNL_OPEN)
+		bioq_wait(j->cfg.bioq);
 	if (j->reserved + reserved <= j->max_credits / 2)
 		return 0;
 	return diag_set(j->cfg.diag, -EBUSY,
@@ -115,6 +111,8 @@ int tx_join(struct handle *h, unsigned reserved)
 			rc = wait_for_reserved(j, reserved);
 		if (rc == 0)
 			rc = make_fit(j, (uint64_t)promise(h) + reserved);
+	} else if (j->running == NULL) {
+		rc = tx_make_room(j);
 	}
 	if (rc == 0 && j->running == NULL)
 		rc = new_tx(j);

@@ -571,6 +571,81 @@ TEST(ordered_data_comes_before_the_log_and_callbacks_after)
 	dev_close(base);
 }
 
+static struct handle *waiting;
+static struct jnl_user worker;
+
+static void convert(void *ctx, int result)
+{
+	CHECK_INT(result, 0);
+	CHECK_INT(handle_start_reserved(waiting, &worker, HANDLE_EXT_CONVERT), 0);
+	CHECK_INT(put(waiting, 71, 'c'), 0);
+	CHECK_INT(handle_stop(waiting), 0);
+	tell("converted ");
+}
+
+static int write_and_convert(void *ctx, struct jnl_inode *ji)
+{
+	static uint8_t data[4096] = "data";
+	struct iovec iov = {data, sizeof(data)};
+
+	return bioq_write(bioq, 200 * 4096, &iov, 1, 0, convert, NULL);
+}
+
+TEST(a_completion_joins_the_transaction_whose_data_it_ends)
+{
+	struct jnl_inode ji = {0};
+	struct handle *h;
+
+	story[0] = 0;
+	worker.current = NULL;
+	make_log(12, 1024, 0, CSUM);
+	cfg.hooks.ordered = write_and_convert;
+	CHECK_INT(open_log(), 0);
+	CHECK_INT(handle_start(jnl, &user, HANDLE_WRITE_PAGE, 3, 2, 8, &h), 0);
+	waiting = handle_take_reserved(h);
+	CHECK_INT(handle_order(h, &ji, 0, 4096, false), 0);
+	CHECK_INT(put(h, 70, 'a'), 0);
+	CHECK_INT(handle_stop(h), 0);
+	commit();
+	CHECK_STR(story, "converted ");
+	CHECK_INT(counted(COUNTER_TX_BLOCKS), 2);
+	CHECK_INT(counted(COUNTER_TX_HANDLES), 2);
+	cut_power();
+	CHECK_INT(reopen(), 1);
+	CHECK_INT(home(71), 'c');
+	finish();
+}
+
+static void ignore(void *ctx, int result)
+{
+	CHECK_INT(result, -EIO);
+	tell("failed ");
+}
+
+TEST(a_failed_write_of_data_is_not_the_journals_concern)
+{
+	static uint8_t data[4096];
+	struct fault plan = {
+	    .calls = FAULT_WRITE, .error = EIO, .bad_off = 200 * 4096, .bad_len = 4096};
+	struct iovec iov = {data, sizeof(data)};
+
+	story[0] = 0;
+	make_log(12, 1024, 0, CSUM);
+	CHECK_INT(fault_open(base, &dev), 0);
+	CHECK_INT(open_log(), 0);
+	fault_arm(dev, &plan);
+	change(64, 1, 'a');
+	CHECK_INT(bioq_write(bioq, 200 * 4096, &iov, 1, 0, ignore, NULL), 0);
+	commit();
+	CHECK_INT(jnl_checkpoint(jnl, true), 0);
+	CHECK_STR(story, "failed ");
+	CHECK_INT(bioq_drain(bioq), -EIO); /* still there for who asks */
+	CHECK_INT(home(64), 'a');
+	close_log();
+	dev_close(dev);
+	dev_close(base);
+}
+
 TEST(a_transaction_commits_when_it_is_old)
 {
 	make_log(12, 1024, 0, CSUM);

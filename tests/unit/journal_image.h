@@ -58,10 +58,9 @@ static inline void unpack(const char *name)
 
 static inline void add_run(uint32_t lblk, uint64_t pblk, uint32_t len)
 {
-	struct jnl_run *last = &im.runs[im.cfg.run_count - 1];
+	struct jnl_run *last = im.cfg.run_count > 0 ? &im.runs[im.cfg.run_count - 1] : NULL;
 
-	if (im.cfg.run_count > 0 && last->lblk + last->len == lblk &&
-	    last->pblk + last->len == pblk) {
+	if (last != NULL && last->lblk + last->len == lblk && last->pblk + last->len == pblk) {
 		last->len += len;
 		return;
 	}

@@ -217,6 +217,77 @@ TEST(broken_fast_commits_are_left_out)
 	is_recovered("malformed/fc-len-past", 1);
 }
 
+static uint32_t seed = 1;
+
+static uint32_t random_number(uint32_t below)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)seed * below >> 32);
+}
+
+/* Overwrites bytes near the headers of the log, where they say most. */
+static void spoil(struct dev *d)
+{
+	unsigned n = 1 + random_number(4);
+
+	while (n-- > 0) {
+		uint32_t lblk = random_number(130), at = random_number(64);
+		uint8_t byte = (uint8_t)random_number(256);
+
+		at += random_number(4) == 0 ? random_number(im.geom.block_size - 64) : 0;
+		for (unsigned i = 0; i < im.cfg.run_count; i++) {
+			const struct jnl_run *r = &im.runs[i];
+
+			if (lblk >= r->lblk && lblk - r->lblk < r->len)
+				CHECK_INT(
+				    dev_write(
+					d, ((r->pblk + lblk - r->lblk) << im.geom.block_bits) + at,
+					&byte, 1),
+				    0);
+		}
+	}
+}
+
+static void survives_damage(const char *name, unsigned rounds)
+{
+	unsigned refused = 0;
+
+	load(name);
+	for (unsigned i = 0; i < rounds; i++) {
+		struct dev *spoilt, *over;
+		struct jnl_config cfg = im.cfg;
+		struct jnl *j;
+		uint32_t count;
+		int rc;
+
+		diag_clear(&im.diag);
+		CHECK_INT(dev_open_overlay(im.dev, &spoilt), 0);
+		spoil(spoilt);
+		CHECK_INT(dev_open_overlay(spoilt, &over), 0);
+		CHECK_INT(buf_cache_open(over, &im.geom, 1 << 20, &im.diag, &cfg.cache), 0);
+		rc = jnl_open(&cfg, &j);
+		if (rc == 0) {
+			rc = jnl_recover(j, &count);
+			jnl_kill(j);
+		}
+		buf_cache_close(cfg.cache);
+		refused += rc < 0;
+		CHECK(rc == 0 || (over->stats.writes == 0 && im.diag.text[0] != 0));
+		dev_close(over);
+		dev_close(spoilt);
+	}
+	printf("# %s: %u of %u refused\n", name, refused, rounds);
+	CHECK(refused > 0 && refused < rounds);
+	unload();
+}
+
+TEST(random_damage_to_a_log_is_refused_before_the_first_write_or_harmless)
+{
+	survives_damage("images/b6-ext3j", 1500);
+	survives_damage("images/b3-ext4j", 1500);
+	survives_damage("images/b5-ext4fc", 300);
+}
+
 int main(void)
 {
 	return tap_main();
