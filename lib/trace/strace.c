@@ -105,12 +105,27 @@ static int start(struct strace *s)
 			     s->im.start >= UINT64_C(100000000000000000) ? "realtime" : "relative");
 }
 
-static int open_forks(struct strace *s, struct instream *in)
+/* The first pass over a log. */
+static int read_forks(struct strace *s, struct instream *in)
 {
 	int err = fork_list_read(in, &s->forks);
 
 	instream_close(in);
 	return err < 0 ? diag_set(s->im.base.d, err, "import: cannot look for children") : 0;
+}
+
+/* A log that can be read twice is; a pipe is read once, and then children are guessed. */
+static int open_one(struct strace *s, const char *path)
+{
+	struct instream *in;
+	int err = instream_open(path, 0, s->im.base.d, &in);
+
+	if (err == 0 && instream_again(in)) {
+		err = read_forks(s, in);
+		if (err == 0)
+			err = instream_open(path, 0, s->im.base.d, &in);
+	}
+	return err < 0 ? err : strace_input_stream(in, s->im.base.d, &s->input);
 }
 
 static int new_strace(const struct import_options *opt, struct diag *d, struct strace **ret)
@@ -130,24 +145,9 @@ static int new_strace(const struct import_options *opt, struct diag *d, struct s
 	return 0;
 }
 
-int strace_import(const char *const *paths, unsigned n, const struct import_options *opt,
-		  struct diag *d, struct op_source **ret)
+/* Starts on the input, or gives up. */
+static int finish_open(struct strace *s, int err, struct op_source **ret)
 {
-	struct instream *in = NULL;
-	struct strace *s = NULL;
-	int err = n ? new_strace(opt, d, &s) : diag_set(d, -EINVAL, "import: no file given");
-
-	if (err < 0)
-		return err;
-	if (n == 1) {
-		err = instream_open(paths[0], 0, d, &in);
-		if (err == 0 && instream_again(in))
-			err = open_forks(s, in);
-		else if (in)
-			instream_close(in);
-	}
-	if (err == 0)
-		err = strace_input_open(paths, n, d, &s->input);
 	if (err == 0)
 		err = start(s);
 	if (err < 0) {
@@ -156,6 +156,18 @@ int strace_import(const char *const *paths, unsigned n, const struct import_opti
 	}
 	*ret = &s->im.base;
 	return 0;
+}
+
+int strace_import(const char *const *paths, unsigned n, const struct import_options *opt,
+		  struct diag *d, struct op_source **ret)
+{
+	struct strace *s = NULL;
+	int err = n ? new_strace(opt, d, &s) : diag_set(d, -EINVAL, "import: no file given");
+
+	if (err < 0)
+		return err;
+	err = n == 1 ? open_one(s, paths[0]) : strace_input_open(paths, n, d, &s->input);
+	return finish_open(s, err, ret);
 }
 
 int strace_import_memory(const void *p, size_t n, const struct import_options *opt, struct diag *d,
@@ -169,15 +181,10 @@ int strace_import_memory(const void *p, size_t n, const struct import_options *o
 		return err;
 	err = instream_memory(p, n, "memory", 0, d, &in);
 	if (err == 0)
-		err = open_forks(s, in);
+		err = read_forks(s, in);
 	if (err == 0)
-		err = strace_input_memory(p, n, d, &s->input);
+		err = instream_memory(p, n, "memory", 0, d, &in);
 	if (err == 0)
-		err = start(s);
-	if (err < 0) {
-		strace_close(&s->im.base);
-		return err;
-	}
-	*ret = &s->im.base;
-	return 0;
+		err = strace_input_stream(in, d, &s->input);
+	return finish_open(s, err, ret);
 }

@@ -70,7 +70,9 @@ int fork_list_next(struct fork_list *l, uint32_t parent, uint32_t *ret);
 struct strace_input;
 int strace_input_open(const char *const *paths, unsigned n, struct diag *d,
 		      struct strace_input **ret);
-int strace_input_memory(const void *p, size_t n, struct diag *d, struct strace_input **ret);
+
+/* One log that is open already; it becomes the input's own, even on failure. */
+int strace_input_stream(struct instream *stream, struct diag *d, struct strace_input **ret);
 void strace_input_close(struct strace_input *in);
 
 /* 1 with a line, 0 at the end, or an error.  *torn: the line has no LF or was too long. */

@@ -135,17 +135,16 @@ int strace_input_open(const char *const *paths, unsigned n, struct diag *d,
 	return 0;
 }
 
-int strace_input_memory(const void *p, size_t n, struct diag *d, struct strace_input **ret)
+int strace_input_stream(struct instream *stream, struct diag *d, struct strace_input **ret)
 {
 	struct strace_input *in;
-	struct instream *stream;
 	int err = new_input(1, d, &in);
 
-	if (err < 0)
+	if (err < 0) {
+		instream_close(stream);
 		return err;
-	err = instream_memory(p, n, "memory", 0, d, &stream);
-	if (err == 0)
-		err = add_log(in, stream);
+	}
+	err = add_log(in, stream);
 	if (err < 0) {
 		strace_input_close(in);
 		return err;

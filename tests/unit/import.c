@@ -125,8 +125,8 @@ TEST(one_event_in_three_spellings_is_one_event)
 	    "  dd-3032  [001] ..... 100.000001: ext4_da_write_begin: dev 7,1 ino 13 pos 0 len 96\n"
 	    "  dd-3032  [001] ..... 100.000002: ext4_da_write_end: dev 7,1 ino 13 pos 0 len 96 "
 	    "copied 96\n",
-	    "python3-3032 100.000001 ext4_da_write_begin: dev 7,1 ino 13 pos 0 len 96\n"
-	    "python3-3032 100.000002 ext4_da_write_end: dev 7,1 ino 13 pos 0 len 96 copied 96\n",
+	    ("python3-3032 100.000001 ext4_da_write_begin: dev 7,1 ino 13 pos 0 len 96\n"
+	     "python3-3032 100.000002 ext4_da_write_end: dev 7,1 ino 13 pos 0 len 96 copied 96\n"),
 	};
 
 	for (unsigned i = 0; i < 4; i++)
