@@ -120,7 +120,13 @@ bool jnl_dirty(const struct jnl *j);
 
 /* Replays the log into the cache's device: validates every transaction before the first home write,
  * refuses targets outside the filesystem or inside the log, honours revokes.  Afterwards the log is
- * empty and its sequence advanced.  *count gets the number of transactions. */
+ * empty and its sequence advanced.  *count gets the number of transactions, 0 when the log was
+ * clean.
+ *
+ * The superblock on disk may have changed: read it again, look at its features again, and clear its
+ * RECOVER flag.  Buffers of replayed blocks that the cache holds have the new bytes and are
+ * verified again by the next buf_get.  -EOPNOTSUPP, with nothing written, when fast commits would
+ * have to be replayed too.  A writer may start handles at once. */
 int jnl_recover(struct jnl *j, uint32_t *count);
 
 /* Commits, checkpoints everything and marks the log empty; then frees, whatever happens.  Kind none
