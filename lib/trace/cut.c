@@ -75,7 +75,8 @@ static const struct op *shift(struct cut *c, const struct op *o)
 static const struct op *reopen(struct cut *c, uint32_t handle)
 {
 	const struct open_handle *h = handles_find(&c->handles, handle);
-	const struct name *n = h->name ? h->name : h->dir;
+	bool named = h->name && h->name->linked;
+	const struct name *n = named ? h->name : h->name ? h->name->parent : h->dir;
 	struct op *o = &c->op;
 
 	op_clear(o);
@@ -85,7 +86,7 @@ static const struct op *reopen(struct cut *c, uint32_t handle)
 	o->thread = h->thread;
 	o->handle = h->handle;
 	o->flags = h->flags;
-	if (!h->name) {
+	if (!named) {
 		o->flags |= OPF_TMPFILE | OPF_WRITE | OPF_MODE;
 		o->flags &= ~(uint32_t)OPF_DIRECTORY;
 		o->mode = h->mode ? h->mode : 0600;

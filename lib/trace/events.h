@@ -37,6 +37,7 @@ struct events {
 	struct importer im;
 	struct lines lines;
 	struct hash threads, inodes;
+	size_t writing; /* threads that gather a write */
 	bool have_dev;
 	uint32_t major, minor;
 	uint32_t creating; /* mode of the inode being made, 0 none */

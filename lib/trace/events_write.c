@@ -28,6 +28,7 @@ void events_flush(struct events *e, struct thread *t)
 	if (!t->writing)
 		return;
 	t->writing = false;
+	e->writing--;
 	if (t->copied == 0 && e->saw_end)
 		return;
 	e->im.now = t->began;
@@ -62,6 +63,7 @@ void events_write_begin(struct events *e, struct thread *t, const struct event_l
 		return;
 	events_flush(e, t);
 	t->writing = true;
+	e->writing++;
 	t->ino = ino;
 	t->start = pos;
 	t->end = pos + len;
@@ -84,6 +86,7 @@ void events_write_end(struct events *e, struct thread *t, const struct event_lin
 	if (!t->writing || t->ino != ino) {
 		events_flush(e, t);
 		t->writing = true;
+		e->writing++;
 		t->ino = ino;
 		t->start = pos;
 		t->end = pos + copied;

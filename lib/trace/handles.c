@@ -108,31 +108,12 @@ static void unmap_window(struct handles *hs, uint32_t window)
 	free(hash_entry(n, struct open_window, node));
 }
 
-/* Handles whose name goes, by unlink or by being replaced, keep the folder it was in. */
-static void lose_name(struct handles *hs, struct name *n)
-{
-	struct hash_node *h = NULL;
-
-	if (n->refs <= 2) /* the tree and the caller: nobody has it open */
-		return;
-	while ((h = hash_next(&hs->open, h))) {
-		struct open_handle *o = hash_entry(h, struct open_handle, node);
-
-		if (o->name != n)
-			continue;
-		o->dir = name_get(n->parent);
-		o->name = NULL;
-		name_put(&hs->names, n);
-	}
-}
-
 static void unlink_name(struct handles *hs, struct op_str path)
 {
 	struct name *n = name_of(hs, path, WALK_EXISTING);
 
 	if (!n)
 		return;
-	lose_name(hs, n);
 	name_unlink(&hs->names, n);
 	name_put(&hs->names, n);
 }
@@ -153,7 +134,6 @@ static int rename_name(struct handles *hs, const struct op *o)
 	} else if (o->flags & OPF_EXCHANGE) {
 		err = name_exchange(&hs->names, from, to);
 	} else if (from != to) {
-		lose_name(hs, to);
 		err = name_move(&hs->names, from, to);
 	}
 	name_put(&hs->names, from);

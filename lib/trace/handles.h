@@ -15,8 +15,8 @@ struct open_handle {
 	uint32_t flags; /* of the open, without what happens only once */
 	uint32_t mode;
 	uint32_t thread;
-	struct name *name; /* NULL: opened without a name, or unlinked */
-	struct name *dir;  /* where it was, when it has no name */
+	struct name *name; /* NULL: opened without a name; not linked: the name is gone */
+	struct name *dir;  /* where a file without a name was opened */
 };
 
 struct open_window {

@@ -9,6 +9,9 @@
 #include "base/check.h"
 #include "base/mem.h"
 
+/* Mappings of one process: Linux allows 65530. */
+#define MAPS_MAX 65536u
+
 /* All descriptor tables together: 256 MiB of slots. */
 #define SLOTS_MAX ((size_t)16 << 20)
 
@@ -322,8 +325,8 @@ int space_map(struct procs *ps, struct task *t, uint64_t start, uint64_t len, ui
 	uint64_t end;
 
 	*ret_number = 0;
-	if (ck_add(start, len, &end))
-		return 0; /* no machine has such a mapping */
+	if (ck_add(start, len, &end) || s->n >= MAPS_MAX)
+		return 0; /* no machine has such a mapping, or so many */
 	if (mem_grow(&maps, &s->cap, s->n + 2, sizeof(*s->maps)) < 0)
 		return -ENOMEM;
 	s->maps = maps;

@@ -7,6 +7,9 @@
 #include "base/mem.h"
 #include "trace/strace.h"
 
+/* Calls under way that later ops wait for; no machine has more threads in file calls at once. */
+#define HOLDERS_MAX 4096u
+
 /* The task of a line.  One that appears from nowhere is the child of a birth under way, or else a
  * thread of whoever was there before. */
 static struct task *task_of(struct strace *s, uint32_t tid)
@@ -130,7 +133,8 @@ static void unfinished(struct strace *s, struct task *t, const struct strace_row
 	p->time = l->time;
 	p->call = row;
 	p->ofd = begin_fd(s, t, row, p->text);
-	p->holds = (row->classes & (CALL_HOLDS | CALL_FORKS)) || (p->ofd && p->ofd->handle);
+	p->holds = s->nholders < HOLDERS_MAX &&
+		   ((row->classes & (CALL_HOLDS | CALL_FORKS)) || (p->ofd && p->ofd->handle));
 	if (p->holds)
 		s->holders[s->nholders++] = (struct holder){t->tid, l->time};
 }

@@ -116,6 +116,8 @@ void do_mmap(struct strace *s, struct task *t, const struct strace_call *c, int 
 		import_fail(&s->im, -ENOMEM, "no memory for a mapping");
 		return;
 	}
+	if (number == 0)
+		return;
 	op = import_begin(&s->im, OP_MMAP);
 	op->plain = 0;
 	op->window = number;
