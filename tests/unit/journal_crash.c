@@ -138,8 +138,6 @@ static int recover_on(struct dev *d)
 		jnl_kill(j);
 	}
 	buf_cache_close(own);
-	if (rc < 0)
-		printf("# %s\n", diag.text);
 	return rc;
 }
 
@@ -273,6 +271,42 @@ TEST(each_write_that_fails_half_way_aborts_the_journal_and_loses_nothing)
 TEST(each_flush_that_fails_aborts_the_journal_and_loses_nothing)
 {
 	fails_well(FAULT_FLUSH, false, 0);
+}
+
+/* A device with a log to be recovered, all steps committed and few of them home. */
+static void make_dirty(void)
+{
+	start(10);
+	CHECK_INT(open_log(), 0);
+	for (unsigned k = 1; k <= 2; k++)
+		CHECK_INT(one_step(k), 0);
+	cut_power();
+}
+
+TEST(a_recovery_in_which_a_call_fails_is_done_again)
+{
+	unsigned n = 0;
+	uint64_t fired;
+
+	make_dirty();
+	do {
+		struct fault plan = {.calls = FAULT_ALL, .nth = ++n, .error = EIO, .torn = 700};
+		struct dev *over, *faulty;
+
+		CHECK_INT(dev_open_overlay(base, &over), 0);
+		CHECK_INT(fault_open(over, &faulty), 0);
+		fault_arm(faulty, &plan);
+		CHECK_INT(recover_on(faulty), fault_fired(faulty) > 0 ? -EIO : 0);
+		fired = fault_fired(faulty);
+		CHECK(fired == 0 || diag.text[0] != 0);
+		dev_close(faulty);
+		CHECK_INT(recover_on(over), 0);
+		CHECK(matches(over, 2, 0));
+		dev_close(over);
+	} while (fired > 0);
+	printf("# %u calls failed, one at a time\n", n - 1);
+	CHECK(n > 8);
+	dev_close(base);
 }
 
 static int told;
