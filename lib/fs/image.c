@@ -81,6 +81,18 @@ int image_super_dirty(struct ek_image *img, struct handle *h)
 	return handle_dirty(h, img->super_buf);
 }
 
+int image_note_mount(struct ek_image *img, struct handle *h)
+{
+	struct super_raw *sb = NULL;
+	int rc = image_super_write(img, h, &sb);
+
+	if (rc < 0)
+		return rc;
+	memset(sb->s_last_mounted, 0, sizeof(sb->s_last_mounted));
+	sb->s_last_mounted[0] = '/';
+	return image_super_dirty(img, h);
+}
+
 static int read_super(struct ek_image *img)
 {
 	struct super_raw sb;

@@ -132,6 +132,8 @@ struct ek_time image_now(const struct ek_image *img);
 struct super_raw;
 const struct super_raw *image_super(const struct ek_image *img);
 int image_super_write(struct ek_image *img, struct handle *h, struct super_raw **ret);
+/* Under a handle: what the first open of a file changes in the superblock (its mount point). */
+int image_note_mount(struct ek_image *img, struct handle *h);
 int image_super_dirty(struct ek_image *img, struct handle *h);
 
 static inline bool image_wide_dirs(const struct ek_image *img)
