@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The cache itself: its folios and mappings, who is dirty, and what is dropped when memory is
+ * short. Clean folios wait in the order they became clean; one that was used since gets a second
+ * turn.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/mem.h"
+#include "io/bio.h"
+#include "pagecache/hooks.h"
+#include "pagecache/pagecache.h"
+
+#define DEFAULT_MEMORY ((size_t)1 << 30)
+
+static void configure(struct pagecache *pc, const struct pc_config *cfg)
+{
+	unsigned bits = pc->img->geom.block_bits;
+	uint64_t pages = fpool_limit(pc->pool);
+
+	pc->background_pages = cfg->background_pages != 0 ? cfg->background_pages : pages / 10;
+	pc->dirty_pages = cfg->dirty_pages != 0 ? cfg->dirty_pages : pages / 5;
+	pc->periodic_ns = (cfg->periodic_ms != 0 ? cfg->periodic_ms : 5000u) * 1000000ull;
+	pc->expire_ns = (cfg->expire_ms != 0 ? cfg->expire_ms : 30000u) * 1000000ull;
+	pc->page_blocks_bits = bits < PAGE_BITS ? PAGE_BITS - bits : 0;
+	pc->min_order = bits > PAGE_BITS ? bits - PAGE_BITS : 0;
+	/* A folio holds at most 2,048 blocks. */
+	pc->max_order = MIN((unsigned)pc->policy->max_order, 11 + bits - PAGE_BITS);
+	pc->max_order = MAX(pc->max_order, pc->min_order);
+}
+
+int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg, struct diag *d,
+	    struct pagecache **ret)
+{
+	struct pagecache *pc = mem_zero(sizeof(*pc));
+	int rc;
+
+	if (pc == NULL)
+		return diag_set(d, -ENOMEM, "out of memory for the page cache");
+	rc = fpool_open(cfg->memory != 0 ? cfg->memory : DEFAULT_MEMORY, d, &pc->pool);
+	if (rc < 0) {
+		free(pc);
+		return rc;
+	}
+	pc->img = img;
+	pc->task = task;
+	pc->policy = cfg->policy != NULL ? cfg->policy : &policy_linux_6_18;
+	pc->counters = &img->counters;
+	list_init(&pc->mappings);
+	list_init(&pc->dirty);
+	list_init(&pc->clean);
+	configure(pc, cfg);
+	hooks_install(pc);
+	*ret = pc;
+	return 0;
+}
+
+static void mapping_free(struct mapping *m)
+{
+	struct folio *f;
+
+	while ((f = mapping_next(m, TAG_HEAD, 0, UINT32_MAX)) != NULL)
+		folio_drop(f);
+	list_remove(&m->wb);
+	list_remove(&m->all);
+	mapping_free_table(m);
+	m->inode->mapping = NULL;
+	free(m);
+}
+
+void pc_close(struct pagecache *pc)
+{
+	if (pc == NULL)
+		return;
+	bioq_drain(pc->img->bioq);
+	while (!list_empty(&pc->mappings))
+		mapping_free(list_first(&pc->mappings, struct mapping, all));
+	hooks_remove(pc);
+	while (pc->free_folios != NULL) {
+		struct folio *f = pc->free_folios;
+
+		pc->free_folios = (struct folio *)(void *)f->map;
+		free(f);
+	}
+	fpool_close(pc->pool);
+	free(pc);
+}
+
+struct pagecache *pc_of(const struct ek_inode *inode)
+{
+	return inode->img->data.ctx;
+}
+
+struct mapping *mapping_of(struct ek_inode *inode)
+{
+	struct pagecache *pc = pc_of(inode);
+	struct mapping *m = inode->mapping;
+
+	if (m != NULL)
+		return m;
+	m = mem_zero(sizeof(*m));
+	if (m == NULL) {
+		diag_set(&inode->img->diag, -ENOMEM, "out of memory for a mapping");
+		return NULL;
+	}
+	m->pc = pc;
+	m->inode = inode;
+	m->ra_prev = UINT32_MAX;
+	list_init(&m->wb);
+	list_append(&pc->mappings, &m->all);
+	inode->mapping = m;
+	return m;
+}
+
+void mapping_evict(struct ek_inode *inode)
+{
+	if (inode->mapping != NULL)
+		mapping_free(inode->mapping);
+}
+
+/* ---- dirty inodes ---- */
+
+void mapping_note_dirty(struct mapping *m, unsigned why)
+{
+	const struct ek_image *img = m->pc->img;
+
+	m->wb_state |= why;
+	if (!list_empty(&m->wb))
+		return;
+	m->dirtied_when = (uint64_t)img->now.sec * 1000000000u + img->now.nsec;
+	list_append(&m->pc->dirty, &m->wb);
+}
+
+/* ---- folios ---- */
+
+static struct folio *record_take(struct pagecache *pc)
+{
+	struct folio *f = pc->free_folios;
+
+	if (f == NULL)
+		return malloc(sizeof(*f));
+	pc->free_folios = (struct folio *)(void *)f->map;
+	return f;
+}
+
+static void record_give(struct pagecache *pc, struct folio *f)
+{
+	f->map = (struct mapping *)(void *)pc->free_folios;
+	pc->free_folios = f;
+}
+
+/* Gives up to n clean pages back to the pool; true when it gave any. */
+static bool reclaim(struct pagecache *pc, size_t n)
+{
+	size_t given = 0, looked = 0;
+
+	while (given < n && !list_empty(&pc->clean) && looked++ < 4 * n + 64) {
+		struct folio *f = list_first(&pc->clean, struct folio, lru);
+
+		list_remove(&f->lru);
+		if ((f->flags & FOLIO_ACTIVE) != 0) {
+			f->flags &= (uint8_t)~FOLIO_ACTIVE;
+			list_append(&pc->clean, &f->lru);
+			continue;
+		}
+		given += folio_pages(f);
+		folio_drop(f);
+	}
+	return given != 0;
+}
+
+/* Memory for a folio: reclaims clean ones, then waits for writes, then makes dirty ones clean. */
+static uint8_t *take_memory(struct pagecache *pc, unsigned order)
+{
+	uint8_t *data = fpool_take(pc->pool, order);
+
+	for (unsigned tries = 0; data == NULL && tries < 8; tries++) {
+		if (!reclaim(pc, (size_t)64 << order)) {
+			if (bioq_drain(pc->img->bioq) < 0 || flush_some(pc) < 0)
+				break;
+		}
+		data = fpool_take(pc->pool, order);
+	}
+	return data;
+}
+
+static int state_init(struct folio *f)
+{
+	size_t words = (f->blocks + 63u) / 64;
+
+	memset(&f->state, 0, sizeof(f->state));
+	if (words <= 1)
+		return 0;
+	f->state.words = calloc(BLOCK_STATES * words, sizeof(uint64_t));
+	if (f->state.words == NULL)
+		return -ENOMEM;
+	f->flags |= FOLIO_HUGE_STATE;
+	return 0;
+}
+
+struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *rc)
+{
+	struct pagecache *pc = m->pc;
+	struct folio *f = record_take(pc);
+	uint8_t *data = f != NULL ? take_memory(pc, order) : NULL;
+
+	if (f != NULL && data == NULL) {
+		record_give(pc, f);
+		f = NULL;
+	}
+	if (f == NULL) {
+		*rc = diag_set(&pc->img->diag, -ENOMEM,
+			       "page cache is full: %zu pages, all dirty or in use",
+			       fpool_used(pc->pool));
+		return NULL;
+	}
+	*f = (struct folio){.map = m, .data = data, .index = page, .order = (uint8_t)order};
+	f->blocks = (uint16_t)(folio_bytes(f) >> pc_block_bits(pc));
+	list_init(&f->lru);
+	if (state_init(f) < 0 || mapping_insert(m, f) < 0) {
+		if ((f->flags & FOLIO_HUGE_STATE) != 0)
+			free(f->state.words);
+		fpool_give(pc->pool, data, order);
+		record_give(pc, f);
+		*rc = diag_set(&pc->img->diag, -ENOMEM, "out of memory for a folio");
+		return NULL;
+	}
+	list_append(&pc->clean, &f->lru);
+	count(pc->counters, COUNTER_FOLIOS_ADDED, 1);
+	pc->counters->folio_orders[order]++;
+	return f;
+}
+
+static void folio_free(struct pagecache *pc, struct folio *f)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) != 0)
+		free(f->state.words);
+	fpool_give(pc->pool, f->data, f->order);
+	record_give(pc, f);
+}
+
+void folio_drop(struct folio *f)
+{
+	struct pagecache *pc = f->map->pc;
+
+	if ((f->flags & FOLIO_DIRTY) != 0)
+		folio_clear_dirty(f);
+	list_remove(&f->lru);
+	mapping_remove(f->map, f);
+	f->flags |= FOLIO_DROPPED;
+	if (f->writes == 0)
+		folio_free(pc, f);
+	else
+		f->map = (struct mapping *)(void *)pc; /* only for the completion */
+}
+
+void folio_end_write(struct folio *f)
+{
+	if (--f->writes == 0 && (f->flags & FOLIO_DROPPED) != 0)
+		folio_free((struct pagecache *)(void *)f->map, f);
+}
+
+void folio_mark_dirty(struct folio *f)
+{
+	struct mapping *m = f->map;
+
+	if ((f->flags & FOLIO_DIRTY) != 0)
+		return;
+	f->flags |= FOLIO_DIRTY;
+	list_remove(&f->lru);
+	mapping_tag(m, f, TAG_DIRTY);
+	m->dirty_pages += folio_pages(f);
+	m->pc->dirty_total += folio_pages(f);
+	count(m->pc->counters, COUNTER_DIRTY_FOLIO, 1);
+	mapping_note_dirty(m, WB_PAGES);
+}
+
+void folio_clear_dirty(struct folio *f)
+{
+	struct mapping *m = f->map;
+
+	f->flags &= (uint8_t)~FOLIO_DIRTY;
+	mapping_untag(m, f, TAG_DIRTY);
+	m->dirty_pages -= folio_pages(f);
+	m->pc->dirty_total -= folio_pages(f);
+	list_append(&m->pc->clean, &f->lru);
+}
+
+void pc_drop(struct ek_inode *inode, uint64_t pos, uint64_t len)
+{
+	struct mapping *m = inode->mapping;
+	uint32_t page, last;
+	struct folio *f;
+
+	if (m == NULL || len == 0)
+		return;
+	page = (uint32_t)((pos + PAGE_BYTES - 1) >> PAGE_BITS);
+	last = (uint32_t)MIN((pos + MIN(len, UINT64_MAX - pos)) >> PAGE_BITS, (uint64_t)UINT32_MAX);
+	while (last != 0 && (f = mapping_next(m, TAG_HEAD, page, last - 1)) != NULL) {
+		page = f->index + folio_pages(f);
+		if ((f->flags & FOLIO_DIRTY) == 0 && page <= last)
+			folio_drop(f);
+		if (page == 0)
+			break;
+	}
+}
+
+void pc_drop_caches(struct pagecache *pc)
+{
+	while (!list_empty(&pc->clean))
+		folio_drop(list_first(&pc->clean, struct folio, lru));
+}
+
+int pc_wait(struct pagecache *pc)
+{
+	return bioq_drain(pc->img->bioq);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * O_DIRECT: cached data of the range is written and dropped first; holes get unwritten extents that
+ * are converted when the data is there; the size follows.  What is not aligned goes through the
+ * cache, as Linux falls back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "fs/map.h"
+#include "io/bio.h"
+#include "io/dev.h"
+#include "pagecache/hooks.h"
+#include "pagecache/pagecache.h"
+
+#define PIECE ((uint64_t)1 << 20)
+
+static int settle_cache(struct pagecache *pc, struct ek_inode *inode, uint64_t pos, uint64_t len)
+{
+	struct data_ops *ops = &inode->img->data;
+	int rc = ops->write_out(ops->ctx, inode, pos, pos + len);
+
+	if (rc < 0)
+		return rc;
+	pc_drop(inode, pos, len);
+	return 0;
+}
+
+/* Places for [lblk, lblk + len): one handle a piece. */
+static int allocate(struct task *t, struct ek_inode *inode, struct map *m)
+{
+	struct handle *h;
+	int rc = map_lookup(t, inode, m), stop;
+
+	if (rc < 0 || m->state == MAP_MAPPED)
+		return rc;
+	rc = task_start_inode(t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, m->len, 1), 0, &h);
+	if (rc < 0)
+		return rc;
+	rc = map_blocks(t, inode, m, MAP_CREATE | MAP_UNWRITTEN | MAP_PRE_IO);
+	stop = handle_stop(h);
+	return rc < 0 ? rc : stop;
+}
+
+static int convert(struct task *t, struct ek_inode *inode, struct map *m)
+{
+	struct handle *h;
+	int rc =
+	    task_start_inode(t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, m->len, 1), 0, &h);
+	int stop;
+
+	if (rc < 0)
+		return rc;
+	rc = map_blocks(t, inode, m, MAP_CONVERT);
+	if (rc == 0)
+		rc = inode_mark_dirty(t, inode, MARK_CONVERT_END);
+	stop = handle_stop(h);
+	return rc < 0 ? rc : stop;
+}
+
+static const uint8_t *bytes_of(const struct pc_source *src, uint64_t done, uint64_t n, uint8_t *buf)
+{
+	if (src->ptr == NULL)
+		return memset(buf, 0, n);
+	if (src->period == 0)
+		return src->ptr + done;
+	for (uint64_t i = 0; i < n; i++)
+		buf[i] = src->ptr[(done + i) % src->period];
+	return buf;
+}
+
+static int write_piece(struct task *t, struct ek_inode *inode, struct map *m, uint64_t done,
+		       const struct pc_source *src, uint8_t *buf)
+{
+	unsigned bits = inode->img->geom.block_bits;
+	uint64_t n = (uint64_t)m->len << bits;
+	int rc = allocate(t, inode, m);
+
+	if (rc < 0)
+		return rc;
+	n = (uint64_t)m->len << bits;
+	rc = dev_write(inode->img->dev, m->pblk.v << bits, bytes_of(src, done, n, buf), n);
+	if (rc == 0 && m->state == MAP_IS_UNWRITTEN)
+		rc = convert(t, inode, m);
+	return rc;
+}
+
+static int grow(struct task *t, struct ek_inode *inode, uint64_t end)
+{
+	if (end <= inode->size)
+		return 0;
+	inode->size = end;
+	inode->rec.size = end;
+	return inode_mark_dirty(t, inode, MARK_WRITE_END);
+}
+
+int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+			const struct pc_source *src, unsigned flags)
+{
+	struct pagecache *pc = pc_of(inode);
+	unsigned bits = inode->img->geom.block_bits;
+	uint64_t mask = (1u << bits) - 1, done = 0;
+	uint8_t *buf;
+	int rc;
+
+	if (((pos | len) & mask) != 0 || mapping_of(inode) == NULL)
+		return pc_write(t, inode, pos, len, src, flags);
+	if (pos + len > (uint64_t)(UINT32_MAX - 1) << bits)
+		return -EFBIG;
+	buf = mem_aligned(4096, PIECE);
+	if (buf == NULL)
+		return diag_set(&inode->img->diag, -ENOMEM, "out of memory for direct I/O");
+	rc = pc_touch(t, inode);
+	if (rc == 0)
+		rc = settle_cache(pc, inode, pos, len);
+	while (rc == 0 && done < len) {
+		struct map m = {.lblk = {(uint32_t)((pos + done) >> bits)},
+				.len = (uint32_t)(MIN(len - done, PIECE) >> bits)};
+
+		rc = write_piece(t, inode, &m, done, src, buf);
+		if (rc == 0)
+			done += (uint64_t)m.len << bits;
+	}
+	free(buf);
+	if (done != 0) {
+		int end = grow(t, inode, pos + done);
+
+		rc = rc < 0 ? rc : end;
+	}
+	if (rc == 0 && (flags & (PC_SYNC | PC_DSYNC)) != 0)
+		rc = pc_fsync(t, inode, (flags & PC_SYNC) == 0);
+	return rc < 0 ? rc : (int64_t)done;
+}
+
+int64_t pc_direct_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		       void *buf)
+{
+	unsigned bits = inode->img->geom.block_bits;
+	uint64_t mask = (1u << bits) - 1, done = 0;
+	int rc;
+
+	if (pos >= inode->size)
+		return 0;
+	len = MIN(len, inode->size - pos);
+	if ((pos & mask) != 0 || buf == NULL)
+		return pc_read(t, inode, pos, len, buf);
+	rc = settle_cache(pc_of(inode), inode, pos, len);
+	if (rc == 0)
+		rc = pc_wait(pc_of(inode));
+	while (rc == 0 && done < len) {
+		struct map m = {.lblk = {(uint32_t)((pos + done) >> bits)},
+				.len = (uint32_t)((len - done + mask) >> bits)};
+		uint64_t n;
+
+		rc = map_lookup(t, inode, &m);
+		if (rc < 0)
+			break;
+		n = MIN((uint64_t)m.len << bits, len - done);
+		if (m.state == MAP_MAPPED)
+			rc = dev_read(inode->img->dev, m.pblk.v << bits, (uint8_t *)buf + done, n);
+		else
+			memset((uint8_t *)buf + done, 0, n);
+		done += n;
+	}
+	return rc < 0 ? rc : (int64_t)done;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When dirty folios are written without anybody waiting for them (delalloc-facts 4.1): in the
+ * background above a threshold, periodically when they are old, and in step with the writer above a
+ * second threshold. All of it runs on the image's clock, in the thread of the writer.
+ */
+#include <errno.h>
+
+#include "base/check.h"
+#include "io/bio.h"
+#include "pagecache/hooks.h"
+#include "pagecache/pagecache.h"
+
+#define CHUNK_BUDGET 1024 /* pages: the kernel's smallest budget, 4 MiB */
+#define CHECK_PAGES  32u  /* pages between two looks at the thresholds */
+
+static uint64_t now_ns(const struct pagecache *pc)
+{
+	return (uint64_t)pc->img->now.sec * 1000000000u + pc->img->now.nsec;
+}
+
+/* One inode's turn; it leaves the list when it is clean, and goes to the end when it is not. */
+static int write_inode(struct task *t, struct mapping *m, struct wbc *wbc)
+{
+	struct pagecache *pc = m->pc;
+	int rc;
+
+	count(pc->counters, COUNTER_WRITEBACK_SINGLE_INODE, 1);
+	rc = pc_writepages(t, m, wbc);
+	m->wb_state = 0;
+	list_remove(&m->wb);
+	if (m->dirty_pages != 0) {
+		m->dirtied_when = now_ns(pc);
+		m->wb_state = WB_PAGES;
+		list_append(&pc->dirty, &m->wb);
+	}
+	return rc;
+}
+
+/* Background work ends as soon as the threshold is met again. */
+static int background(struct task *t, struct pagecache *pc, uint64_t target)
+{
+	int rc = 0;
+
+	while (rc == 0 && pc->dirty_total > target && !list_empty(&pc->dirty)) {
+		struct mapping *m = list_first(&pc->dirty, struct mapping, wb);
+		struct wbc wbc = {.cyclic = true, .nr_to_write = CHUNK_BUDGET, .end = UINT64_MAX};
+
+		rc = write_inode(t, m, &wbc);
+	}
+	return rc;
+}
+
+static int periodic(struct task *t, struct pagecache *pc)
+{
+	uint64_t now = now_ns(pc);
+	int rc = 0;
+
+	while (rc == 0 && !list_empty(&pc->dirty)) {
+		struct mapping *m = list_first(&pc->dirty, struct mapping, wb);
+		struct wbc wbc = {.cyclic = true,
+				  .for_kupdate = true,
+				  .nr_to_write = CHUNK_BUDGET,
+				  .end = UINT64_MAX};
+
+		if (m->dirtied_when + pc->expire_ns > now)
+			break;
+		rc = write_inode(t, m, &wbc);
+	}
+	return rc;
+}
+
+int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages)
+{
+	pc->uncharged += pages;
+	if (pc->uncharged < CHECK_PAGES)
+		return 0;
+	pc->uncharged = 0;
+	if (pc->dirty_total <= pc->background_pages)
+		return 0;
+	if (pc->dirty_total > pc->dirty_pages)
+		count(pc->counters, COUNTER_THROTTLES, 1);
+	return background(t, pc, pc->background_pages);
+}
+
+int flush_some(struct pagecache *pc)
+{
+	uint64_t target =
+	    pc->dirty_total > 4 * CHUNK_BUDGET ? pc->dirty_total - 4 * CHUNK_BUDGET : 0;
+	int rc;
+
+	if (pc->dirty_total == 0 || pc->task->user.current != NULL)
+		return -ENOMEM;
+	rc = background(pc->task, pc, target);
+	return rc < 0 ? rc : pc_wait(pc);
+}
+
+int pc_tick(struct task *t)
+{
+	struct pagecache *pc = t->img->data.ctx;
+	int rc = jnl_tick(t->img->jnl);
+
+	if (rc < 0 || now_ns(pc) < pc->next_periodic)
+		return rc;
+	pc->next_periodic = now_ns(pc) + pc->periodic_ns;
+	return periodic(t, pc);
+}
+
+/* ---- syncs ---- */
+
+/* Every inode that is dirty now, once. */
+static int write_all(struct task *t, struct pagecache *pc, bool sync_all)
+{
+	struct list work;
+	int rc = 0;
+
+	list_init(&work);
+	while (!list_empty(&pc->dirty)) {
+		struct list *l = pc->dirty.next;
+
+		list_remove(l);
+		list_append(&work, l);
+	}
+	while (!list_empty(&work)) {
+		struct mapping *m = list_first(&work, struct mapping, wb);
+		struct wbc wbc = {.sync_all = sync_all,
+				  .tagged = true,
+				  .nr_to_write = WB_ALL_PAGES,
+				  .end = UINT64_MAX};
+		int one = write_inode(t, m, &wbc);
+
+		rc = rc < 0 ? rc : one;
+	}
+	return rc;
+}
+
+static int take_error(struct pagecache *pc)
+{
+	int rc = pc->error;
+
+	pc->error = 0;
+	return rc;
+}
+
+int pc_sync(struct task *t)
+{
+	struct pagecache *pc = t->img->data.ctx;
+	int rc = write_all(t, pc, false), end;
+
+	count(pc->counters, COUNTER_SYNC_FS, 1); /* the pass that does not wait */
+	end = write_all(t, pc, true);
+	rc = rc < 0 ? rc : end;
+	end = pc_wait(pc);
+	rc = rc < 0 ? rc : end;
+	end = image_sync(t);
+	rc = rc < 0 ? rc : end;
+	end = take_error(pc);
+	return rc < 0 ? rc : end;
+}
+
+/* Commits what the inode changed last, or at least makes data durable. */
+static int fsync_journal(struct task *t, struct ek_inode *inode, bool datasync)
+{
+	struct jnl *j = t->img->jnl;
+	uint32_t tid = datasync ? inode->datasync_tid : inode->sync_tid;
+	bool barrier;
+	int rc;
+
+	if (jnl_is_none(j)) {
+		rc = pc_wait(pc_of(inode));
+		if (rc == 0)
+			rc = image_sync(t);
+		return rc;
+	}
+	barrier = !jnl_will_send_barrier(j, tid);
+	rc = tid != 0 ? jnl_commit(j, tid) : 0;
+	if (rc < 0 || !barrier)
+		return rc;
+	rc = pc_wait(pc_of(inode));
+	return rc < 0 ? rc : bioq_flush(t->img->bioq);
+}
+
+int pc_fsync(struct task *t, struct ek_inode *inode, bool datasync)
+{
+	struct pagecache *pc = t->img->data.ctx;
+	struct mapping *m = inode->mapping;
+	int rc = 0, end;
+
+	count(pc->counters, COUNTER_SYNC_FILE, 1);
+	if (m != NULL && m->dirty_pages != 0) {
+		struct wbc wbc = {.sync_all = true, .nr_to_write = WB_ALL_PAGES, .end = UINT64_MAX};
+
+		rc = pc_writepages(t, m, &wbc);
+	}
+	end = fsync_journal(t, inode, datasync);
+	rc = rc < 0 ? rc : end;
+	end = take_error(pc);
+	return rc < 0 ? rc : end;
+}
+
+#define RANGE_WAIT_BEFORE 1u
+#define RANGE_WRITE       2u
+#define RANGE_WAIT_AFTER  4u
+
+int pc_sync_range(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		  unsigned flags)
+{
+	struct pagecache *pc = t->img->data.ctx;
+	struct mapping *m = inode->mapping;
+	struct wbc wbc = {.nr_to_write = WB_ALL_PAGES, .start = pos, .end = pos + len - 1};
+	int rc = 0;
+
+	if (len == 0 || len > UINT64_MAX - pos)
+		wbc.end = UINT64_MAX;
+	wbc.sync_all = (flags & (RANGE_WAIT_BEFORE | RANGE_WAIT_AFTER)) ==
+		       (RANGE_WAIT_BEFORE | RANGE_WAIT_AFTER);
+	if ((flags & RANGE_WAIT_BEFORE) != 0)
+		rc = pc_wait(pc);
+	if (rc == 0 && (flags & RANGE_WRITE) != 0 && m != NULL && m->dirty_pages != 0)
+		rc = pc_writepages(t, m, &wbc);
+	if (rc == 0 && (flags & RANGE_WAIT_AFTER) != 0)
+		rc = pc_wait(pc);
+	return rc;
+}
+
+/* ---- open and close ---- */
+
+int pc_opened(struct task *t, struct ek_inode *inode, bool writer)
+{
+	struct handle *h;
+	int rc, stop;
+
+	inode->opens++;
+	inode->writers += writer;
+	if (t->img->sampled_open || !inode_is_file(inode))
+		return 0;
+	/* Linux notes the mount point in the superblock at the first open. */
+	t->img->sampled_open = true;
+	rc = task_start(t, HANDLE_MISC, 1, &h);
+	if (rc < 0)
+		return rc;
+	rc = image_note_mount(t->img, h);
+	stop = handle_stop(h);
+	return rc < 0 ? rc : stop;
+}
+
+int pc_closed(struct task *t, struct ek_inode *inode, bool writer)
+{
+	struct pagecache *pc = t->img->data.ctx;
+	int rc = 0;
+
+	if ((inode->state & INODE_STATE_DA_ALLOC_CLOSE) != 0) {
+		inode->state &= ~(unsigned)INODE_STATE_DA_ALLOC_CLOSE;
+		if (inode->reserved != 0 && !t->img->opts.noauto_da_alloc) {
+			count(pc->counters, COUNTER_ALLOC_DA_BLOCKS, 1);
+			rc = t->img->data.alloc_delayed(pc, inode);
+		}
+	}
+	if (writer && inode->writers == 1 && inode->reserved == 0) {
+		count(pc->counters, COUNTER_DISCARD_PREALLOCATIONS, 1);
+		mb_discard_inode(t->img->mb, &inode->mb);
+	}
+	inode->opens--;
+	inode->writers -= writer;
+	return rc;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the layers below ask of the cache: zeroing in a block, dropping, writing out, ordered data.
+ */
+#include "pagecache/hooks.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "fs/map.h"
+
+/* The kernel reads the block, zeroes in memory and lets the data be ordered with the transaction.
+ */
+static int zero_partial(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to)
+{
+	struct pagecache *pc = ctx;
+	unsigned bits = pc_block_bits(pc);
+	struct map map = {.lblk = {(uint32_t)(from >> bits)}, .len = 1};
+	struct mapping *m = mapping_of(inode);
+	struct folio *f;
+	uint32_t block;
+	int rc;
+
+	if (m == NULL)
+		return -ENOMEM;
+	f = mapping_find(m, (uint32_t)(from >> PAGE_BITS));
+	if (f == NULL) {
+		rc = map_lookup(pc->task, inode, &map);
+		if (rc < 0 || map.state != MAP_MAPPED)
+			return rc;
+		f = folio_make(m, (uint32_t)(from >> PAGE_BITS) & ~((1u << pc->min_order) - 1),
+			       pc->min_order, &rc);
+		if (f == NULL)
+			return rc;
+	}
+	block = (uint32_t)((from - folio_pos(f)) >> bits);
+	rc = folio_read(pc->task, f, block, 1);
+	if (rc < 0)
+		return rc;
+	memset(f->data + (from - folio_pos(f)), 0, to - from);
+	if (!folio_test(f, BLOCK_MAPPED, block))
+		return 0; /* a hole reads as zeros already */
+	folio_set(f, BLOCK_DIRTY, block, 1);
+	folio_mark_dirty(f);
+	if (folio_test(f, BLOCK_DELAY, block) || folio_test(f, BLOCK_UNWRITTEN, block) ||
+	    pc->task->user.current == NULL)
+		return 0;
+	return handle_order(pc->task->user.current, &inode->jinode, from, to, false);
+}
+
+/* Folios entirely inside [from, to) go, those that reach over an end lose their blocks inside it.
+ */
+static int invalidate(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to)
+{
+	struct pagecache *pc = ctx;
+	struct mapping *m = inode->mapping;
+	unsigned bits = pc_block_bits(pc);
+	uint32_t page = (uint32_t)MIN(from >> PAGE_BITS, (uint64_t)UINT32_MAX);
+	struct folio *f;
+
+	if (m == NULL || from >= to)
+		return 0;
+	f = mapping_find(m, page);
+	if (f != NULL)
+		page = f->index;
+	while ((f = mapping_next(m, TAG_HEAD, page, UINT32_MAX)) != NULL && folio_pos(f) < to) {
+		uint64_t pos = folio_pos(f), end = pos + folio_bytes(f);
+		uint64_t first = (MAX(from, pos) - pos + (1u << bits) - 1) >> bits;
+		uint64_t last = (MIN(to, end) - pos) >> bits;
+
+		page = f->index + folio_pages(f);
+		if (from <= pos && to >= end) {
+			count(pc->counters, COUNTER_INVALIDATE_FOLIO, 1);
+			folio_drop(f);
+		} else if (first < last) {
+			for (unsigned s = 0; s < BLOCK_STATES; s++)
+				folio_clear(f, (enum block_state)s, (uint32_t)first,
+					    (uint32_t)(last - first));
+			f->flags &= (uint8_t)~FOLIO_UPTODATE;
+			if ((f->flags & FOLIO_DIRTY) != 0 &&
+			    !folio_any(f, BLOCK_DIRTY, 0, f->blocks))
+				folio_clear_dirty(f);
+		}
+		if (page == 0)
+			break;
+	}
+	return 0;
+}
+
+static int write_range(struct pagecache *pc, struct ek_inode *inode, uint64_t from, uint64_t to,
+		       bool sync_all)
+{
+	struct wbc wbc = {
+	    .sync_all = sync_all, .nr_to_write = WB_ALL_PAGES, .start = from, .end = to};
+
+	if (inode->mapping == NULL || ((struct mapping *)inode->mapping)->dirty_pages == 0)
+		return 0;
+	return pc_writepages(pc->task, inode->mapping, &wbc);
+}
+
+static int write_out(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to)
+{
+	struct pagecache *pc = ctx;
+	int rc = write_range(pc, inode, from, to - 1, true);
+
+	return rc < 0 ? rc : pc_wait(pc);
+}
+
+static int alloc_delayed(void *ctx, struct ek_inode *inode)
+{
+	return write_range(ctx, inode, 0, UINT64_MAX, false);
+}
+
+/* Data that a commit must find on disk: only blocks that have places, no mapping of delayed ones.
+ */
+static int ordered(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to, bool wait_only)
+{
+	struct pagecache *pc = ctx;
+
+	count(pc->counters, COUNTER_SUBMIT_INODE_DATA, 1);
+	if (wait_only || inode->mapping == NULL)
+		return 0;
+	return write_mapped(pc->task, inode->mapping, from, to);
+}
+
+static void evict(void *ctx, struct ek_inode *inode)
+{
+	(void)ctx;
+	mapping_evict(inode);
+}
+
+void hooks_install(struct pagecache *pc)
+{
+	pc->img->data = (struct data_ops){.zero_partial = zero_partial,
+					  .invalidate = invalidate,
+					  .write_out = write_out,
+					  .alloc_delayed = alloc_delayed,
+					  .ordered = ordered,
+					  .evict = evict,
+					  .ctx = pc};
+}
+
+void hooks_remove(struct pagecache *pc)
+{
+	memset(&pc->img->data, 0, sizeof(pc->img->data));
+}
+
+int pc_touch(struct task *t, struct ek_inode *inode)
+{
+	uint64_t before = inode->rec.version;
+	int rc = inode_touch_modify(t, inode);
+
+	if (rc == 0 && inode->rec.version != before)
+		mapping_note_dirty(inode->mapping, WB_SYNC);
+	return rc;
+}

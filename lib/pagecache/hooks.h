@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the page cache does for the layers below it, and small things its files share. */
+#ifndef PAGECACHE_HOOKS_H
+#define PAGECACHE_HOOKS_H
+
+#include "pagecache/pagecache.h"
+
+/* Puts the cache behind the image's data_ops, and takes it away again. */
+void hooks_install(struct pagecache *pc);
+void hooks_remove(struct pagecache *pc);
+
+/* Ordered data of a commit: dirty blocks of [from, to) that have written places; others stay. */
+int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to);
+
+/* Frees the mapping of an inode that goes. */
+void mapping_evict(struct ek_inode *inode);
+
+/* Memory is short: writes some dirty folios and waits for them. */
+int flush_some(struct pagecache *pc);
+
+/* Times of a write: a handle and a mark when the coarse clock moved; the inode is dirty then. */
+int pc_touch(struct task *t, struct ek_inode *inode);
+
+/* Called once per chunk of a write: starts the flusher and throttles. */
+int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Buffered I/O over an open image: folios, delayed allocation, writeback, completion.
+ *
+ * A page cache installs itself as the image's data_ops, so that truncation, ranges and commits
+ * below it see cached data.  Time is the image's clock: whoever drives the cache sets img->now and
+ * calls pc_tick. Nothing here depends on how long real I/O takes, so that a run is reproducible: a
+ * completion is processed at the end of the writeback call that sent it, and the commit that makes
+ * it durable waits for the data.
+ */
+#ifndef PAGECACHE_PAGECACHE_H
+#define PAGECACHE_PAGECACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fs/image.h"
+#include "fs/inode.h"
+#include "pagecache/folio.h"
+#include "pagecache/policy.h"
+
+struct pc_config {
+	const struct policy *policy;
+	size_t memory;             /* bytes of cache; 0: 1 GiB */
+	uint64_t background_pages; /* dirty pages that start the flusher; 0: 10 % of memory */
+	uint64_t dirty_pages;      /* dirty pages that throttle writers; 0: 20 % */
+	uint32_t periodic_ms;      /* flusher's interval, 5,000 when 0 */
+	uint32_t expire_ms;        /* age that it writes, 30,000 when 0 */
+};
+
+/* Why an inode is on the dirty list. */
+enum wb_state { WB_PAGES = 1 << 0, WB_SYNC = 1 << 1 };
+
+struct pagecache {
+	struct ek_image *img;
+	struct task *task; /* of completions, the flusher and ordered data */
+	const struct policy *policy;
+	struct counters *counters;
+	struct fpool *pool;
+	struct folio *free_folios; /* recycled records, chained through map */
+	struct list mappings;
+	struct list dirty;    /* mappings by dirtied_when, oldest first */
+	struct list clean;    /* folios that could be dropped, oldest first */
+	uint64_t dirty_total; /* pages */
+	uint64_t background_pages, dirty_pages;
+	uint64_t periodic_ns, expire_ns, next_periodic;
+	unsigned page_blocks_bits; /* log2 of blocks per page when blocks are smaller, else 0 */
+	unsigned min_order;        /* of folios, when blocks are larger than pages */
+	unsigned max_order;
+	uint32_t writes_in_flight; /* bios of data */
+	uint32_t uncharged;        /* pages dirtied since the last throttle check */
+	int error; /* first failed write of data since the last fsync that told it */
+};
+
+int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg, struct diag *d,
+	    struct pagecache **ret);
+/* Everything dirty must have been written (pc_sync); what is left is dropped. */
+void pc_close(struct pagecache *pc);
+
+/* Where written bytes come from: len bytes at ptr; a period that repeats (len 1 << n bytes at ptr)
+ * when period is not 0; zeros when ptr is NULL. */
+struct pc_source {
+	const uint8_t *ptr;
+	uint32_t period;
+};
+
+enum pc_write_flag { PC_DSYNC = 1 << 0, PC_SYNC = 1 << 1 };
+
+/* write(2) at pos: len, or a negative errno when nothing could be written; a short count after a
+ * failure half way. */
+int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		 const struct pc_source *src, unsigned flags);
+
+/* Fills the cache for [pos, pos + len) like read(2), with read-ahead; copies into buf unless NULL.
+ * Returns the bytes that lie below i_size. */
+int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf);
+
+/* A store through a shared mapping: the fault that makes the page writable, then the bytes. */
+int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		  const struct pc_source *src);
+
+/* O_DIRECT. */
+int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+			const struct pc_source *src, unsigned flags);
+int64_t pc_direct_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		       void *buf);
+
+int pc_fsync(struct task *t, struct ek_inode *inode, bool datasync);
+/* sync_file_range(2) with its Linux flags. */
+int pc_sync_range(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		  unsigned flags);
+/* syncfs(2). */
+int pc_sync(struct task *t);
+
+/* The file is open (for writing); the last writer's close gives preallocation back. */
+int pc_opened(struct task *t, struct ek_inode *inode, bool writer);
+int pc_closed(struct task *t, struct ek_inode *inode, bool writer);
+
+/* The clock moved: periodic writeback, background writeback, journal age. */
+int pc_tick(struct task *t);
+
+/* Drops clean folios of [pos, pos + len). */
+void pc_drop(struct ek_inode *inode, uint64_t pos, uint64_t len);
+/* Drops all clean folios of all files. */
+void pc_drop_caches(struct pagecache *pc);
+
+/* ---- inside the page cache ---- */
+
+struct pagecache *pc_of(const struct ek_inode *inode);
+struct mapping *mapping_of(struct ek_inode *inode); /* made at first use; NULL without memory */
+
+/* A new folio of up to that order in the mapping, not up to date; NULL with *rc = -ENOMEM. */
+struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *rc);
+/* Takes the folio out of its mapping; frees it now or when its last write is done. */
+void folio_drop(struct folio *f);
+void folio_mark_dirty(struct folio *f);
+void folio_clear_dirty(struct folio *f);
+/* A write of the folio was queued or is done. */
+static inline void folio_begin_write(struct folio *f)
+{
+	f->writes++;
+}
+void folio_end_write(struct folio *f);
+
+/* Reads blocks [from, from + n) of the folio that are not up to date: holes and unwritten blocks as
+ * zeros. */
+int folio_read(struct task *t, struct folio *f, uint32_t from, uint32_t n);
+
+/* Makes every block of [from, from + n) mapped or reserved, as write_begin does. */
+int folio_reserve(struct task *t, struct folio *f, uint32_t from, uint32_t n);
+
+void mapping_note_dirty(struct mapping *m, unsigned why);
+
+/* ---- writeback ---- */
+
+#define WB_ALL_PAGES INT64_MAX
+
+struct wbc {
+	bool sync_all; /* WB_SYNC_ALL */
+	bool tagged;   /* only what was dirty at the start, also without sync_all */
+	bool cyclic;
+	bool for_kupdate;
+	int64_t nr_to_write; /* pages; lowered by what was written */
+	uint64_t start, end; /* bytes, end inclusive */
+};
+
+int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc);
+
+/* Waits for data I/O and returns its first error. */
+int pc_wait(struct pagecache *pc);
+
+static inline unsigned pc_block_bits(const struct pagecache *pc)
+{
+	return pc->img->geom.block_bits;
+}
+
+static inline uint32_t folio_lblk(const struct folio *f, unsigned block_bits)
+{
+	return (uint32_t)(((uint64_t)f->index << PAGE_BITS) >> block_bits);
+}
+
+#endif

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Buffered writes, generation g5 on folios with blocks (s1), as Linux 6.18 does them
+ * (delalloc-facts 2.1 to 2.7, 5.2).
+ *
+ * Per call: times, then per folio: begin - find or make the folio, map or reserve its blocks, read
+ * what the write leaves of a block; copy; end - dirty, size, and a handle only when the size must
+ * be stored here because writeback will not do it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "fs/blocks.h"
+#include "fs/credits.h"
+#include "fs/map.h"
+#include "pagecache/hooks.h"
+#include "pagecache/pagecache.h"
+
+/* ---- begin ---- */
+
+/* Order for a write of len bytes at page: the largest power of two in len, made to fit. */
+static unsigned choose_order(struct mapping *m, uint32_t page, uint64_t len)
+{
+	struct pagecache *pc = m->pc;
+	unsigned order = len > PAGE_BYTES ? ilog2(len) - PAGE_BITS : 0;
+
+	order = MIN(order, pc->max_order);
+	return MAX(mapping_free_order(m, page, order), pc->min_order);
+}
+
+static struct folio *get_folio(struct mapping *m, uint64_t pos, uint64_t len, int *rc)
+{
+	uint32_t page = (uint32_t)(pos >> PAGE_BITS);
+	struct folio *f = mapping_find(m, page);
+
+	if (f == NULL) {
+		page &= ~((1u << m->pc->min_order) - 1);
+		f = folio_make(m, page, choose_order(m, page, len), rc);
+	}
+	return f;
+}
+
+/* New delayed blocks [from, from + n) of the folio: the kernel asks the status tree twice per
+ * block, reserves and inserts one by one; the same is counted here for the run. */
+static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t n)
+{
+	struct ek_inode *inode = f->map->inode;
+	uint32_t lblk = folio_lblk(f, pc_block_bits(f->map->pc)) + from;
+	struct counters *c = f->map->pc->counters;
+	int rc = inode_reserve(t, inode, n);
+
+	if (rc < 0)
+		return rc;
+	rc = es_insert_delayed(&inode->es, (ek_lblk){lblk}, n);
+	if (rc < 0) {
+		inode_release(t, inode, n);
+		return rc;
+	}
+	count(c, COUNTER_DA_RESERVE_SPACE, n - 1);
+	count(c, COUNTER_ES_INSERT_DELAYED, n - 1);
+	count(c, COUNTER_ES_LOOKUP, 2 * (uint64_t)n - 1); /* one was counted by the lookup */
+	folio_set(f, BLOCK_MAPPED, from, n);
+	folio_set(f, BLOCK_DELAY, from, n);
+	return 0;
+}
+
+/* The space left may be enough for some of the run only. */
+static int reserve_some(struct task *t, struct folio *f, uint32_t from, uint32_t n)
+{
+	int rc = reserve_run(t, f, from, n);
+
+	while (rc == -ENOSPC && n > 1) {
+		n /= 2;
+		diag_clear(&f->map->pc->img->diag);
+		rc = reserve_run(t, f, from, n);
+	}
+	return rc < 0 ? rc : (int)n;
+}
+
+/* Maps or reserves the run of unmapped blocks at from, at most n: how many. */
+static int map_run(struct task *t, struct folio *f, uint32_t from, uint32_t n)
+{
+	struct ek_inode *inode = f->map->inode;
+	uint32_t base = folio_lblk(f, pc_block_bits(f->map->pc));
+	struct map m = {.lblk = {base + from}, .len = n};
+	int rc = map_lookup(t, inode, &m);
+
+	if (rc < 0)
+		return rc;
+	switch (m.state) {
+	case MAP_HOLE:
+		return reserve_some(t, f, from, m.len);
+	case MAP_IS_DELAYED:
+		folio_set(f, BLOCK_DELAY, from, m.len);
+		break;
+	case MAP_IS_UNWRITTEN:
+		folio_set(f, BLOCK_UNWRITTEN, from, m.len);
+		break;
+	case MAP_MAPPED:
+		break;
+	}
+	folio_set(f, BLOCK_MAPPED, from, m.len);
+	count(f->map->pc->counters, COUNTER_ES_LOOKUP, m.len - 1);
+	return (int)m.len;
+}
+
+int folio_reserve(struct task *t, struct folio *f, uint32_t from, uint32_t n)
+{
+	uint32_t at = from, end = from + n;
+
+	count(f->map->pc->counters, COUNTER_BUFFERS_WALKED, f->blocks);
+	while (at < end) {
+		uint32_t run;
+		int rc;
+
+		if (folio_test(f, BLOCK_MAPPED, at)) {
+			at += folio_run(f, BLOCK_MAPPED, at);
+			continue;
+		}
+		run = MIN(folio_run(f, BLOCK_MAPPED, at), end - at);
+		rc = map_run(t, f, at, run);
+		if (rc < 0)
+			return rc;
+		at += (uint32_t)rc;
+	}
+	return 0;
+}
+
+/* Blocks that the write covers only partly must be whole before it: zeros when new, read when old.
+ */
+static int prepare_edge(struct task *t, struct folio *f, uint32_t block, uint64_t from, uint64_t to)
+{
+	unsigned bits = pc_block_bits(f->map->pc);
+	uint8_t *at = f->data + ((size_t)block << bits);
+	uint64_t start = folio_pos(f) + ((uint64_t)block << bits), end = start + (1u << bits);
+
+	if (folio_test(f, BLOCK_UPTODATE, block) || (f->flags & FOLIO_UPTODATE) != 0)
+		return 0;
+	if (!folio_test(f, BLOCK_DELAY, block) && !folio_test(f, BLOCK_UNWRITTEN, block))
+		return folio_read(t, f, block, 1);
+	if (from > start)
+		memset(at, 0, from - start);
+	if (to < end)
+		memset(at + (to - start), 0, end - to);
+	folio_set(f, BLOCK_UPTODATE, block, 1);
+	return 0;
+}
+
+static int prepare_edges(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
+{
+	unsigned bits = pc_block_bits(f->map->pc);
+	uint64_t mask = (1u << bits) - 1, end = pos + len;
+	uint32_t first = (uint32_t)((pos - folio_pos(f)) >> bits);
+	uint32_t last = (uint32_t)((end - 1 - folio_pos(f)) >> bits);
+	int rc = 0;
+
+	if ((pos & mask) != 0 || (first == last && (end & mask) != 0))
+		rc = prepare_edge(t, f, first, pos, end);
+	if (rc == 0 && first != last && (end & mask) != 0)
+		rc = prepare_edge(t, f, last, pos, end);
+	return rc;
+}
+
+/* The folio for the write, ready to be copied into; *len is cut to its end. */
+static int write_begin(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
+		       struct folio **ret)
+{
+	unsigned bits = pc_block_bits(m->pc);
+	struct folio *f;
+	uint32_t first, last;
+	int rc = 0;
+
+	f = get_folio(m, pos, *len, &rc);
+	if (f == NULL)
+		return rc;
+	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
+	first = (uint32_t)((pos - folio_pos(f)) >> bits);
+	last = (uint32_t)((pos + *len - 1 - folio_pos(f)) >> bits);
+	count(m->pc->counters, COUNTER_PAGE_LOCKS, 1);
+	if (!folio_all(f, BLOCK_MAPPED, first, last - first + 1)) {
+		rc = folio_reserve(t, f, first, last - first + 1);
+		if (rc < 0)
+			return rc;
+	}
+	rc = prepare_edges(t, f, pos, *len);
+	*ret = f;
+	return rc;
+}
+
+/* ---- copy ---- */
+
+static void copy_periodic(uint8_t *to, const struct pc_source *src, uint64_t done, uint64_t n)
+{
+	while (n != 0) {
+		uint64_t at = done % src->period, piece = MIN(n, src->period - at);
+
+		memcpy(to, src->ptr + at, piece);
+		to += piece;
+		done += piece;
+		n -= piece;
+	}
+}
+
+static void copy_in(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
+		    uint64_t n)
+{
+	uint8_t *to = f->data + (pos - folio_pos(f));
+
+	if (src->ptr == NULL)
+		memset(to, 0, n);
+	else if (src->period != 0)
+		copy_periodic(to, src, done, n);
+	else
+		memcpy(to, src->ptr + done, n);
+}
+
+/* ---- end ---- */
+
+/* True when writeback will not move the size on disk past this byte: its block has a written place.
+ */
+static bool tail_mapped(struct folio *f, uint64_t end)
+{
+	uint32_t block = (uint32_t)((end - 1 - folio_pos(f)) >> pc_block_bits(f->map->pc));
+
+	return folio_test(f, BLOCK_MAPPED, block) && !folio_test(f, BLOCK_DELAY, block) &&
+	       !folio_test(f, BLOCK_UNWRITTEN, block);
+}
+
+/* The file grew: what must be stored now, under a handle of its own. */
+static int store_growth(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t old_size,
+			bool tail, uint64_t end)
+{
+	uint32_t bs = inode->img->geom.block_size;
+	uint64_t edge = ROUND_UP(old_size, (uint64_t)bs);
+	struct handle *h;
+	int rc, stop;
+
+	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
+	if (rc < 0)
+		return rc;
+	if (pos > old_size && (old_size & (bs - 1)) != 0)
+		rc = inode->img->data.zero_partial(inode->img->data.ctx, inode, old_size,
+						   MIN(edge, pos));
+	if (rc == 0 && tail)
+		inode->rec.size = end;
+	if (rc == 0)
+		rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
+	stop = handle_stop(h);
+	return rc < 0 ? rc : stop;
+}
+
+static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
+{
+	struct mapping *m = f->map;
+	struct ek_inode *inode = m->inode;
+	unsigned bits = pc_block_bits(m->pc);
+	uint32_t first = (uint32_t)((pos - folio_pos(f)) >> bits);
+	uint32_t last = (uint32_t)((pos + len - 1 - folio_pos(f)) >> bits);
+	uint64_t old = inode->size, end = pos + len;
+	bool tail;
+
+	folio_set(f, BLOCK_DIRTY, first, last - first + 1);
+	folio_set(f, BLOCK_UPTODATE, first, last - first + 1);
+	if ((f->flags & FOLIO_UPTODATE) == 0 &&
+	    (f->blocks == 1 || folio_all(f, BLOCK_UPTODATE, 0, f->blocks)))
+		f->flags |= FOLIO_UPTODATE;
+	folio_mark_dirty(f);
+	if (end <= old)
+		return 0;
+	inode->size = end;
+	tail = tail_mapped(f, end);
+	if (!tail && pos <= old)
+		return 0;
+	return store_growth(t, inode, pos, old, tail, end);
+}
+
+/* ---- without delayed allocation: the filesystem is nearly full ---- */
+
+/* Allocates what the write needs at once, under one handle with the size. */
+static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
+		     struct folio **ret)
+{
+	struct ek_inode *inode = m->inode;
+	unsigned bits = pc_block_bits(m->pc);
+	struct folio *f;
+	uint32_t first, last;
+	int rc = 0;
+
+	f = get_folio(m, pos, *len, &rc);
+	if (f == NULL)
+		return rc;
+	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
+	first = (uint32_t)((pos - folio_pos(f)) >> bits);
+	last = (uint32_t)((pos + *len - 1 - folio_pos(f)) >> bits);
+	for (uint32_t at = first; at <= last && rc == 0;) {
+		struct map map = {.lblk = {folio_lblk(f, bits) + at}, .len = last - at + 1};
+
+		if (folio_test(f, BLOCK_MAPPED, at)) {
+			at += folio_run(f, BLOCK_MAPPED, at);
+			continue;
+		}
+		map.len = MIN(map.len, folio_run(f, BLOCK_MAPPED, at));
+		rc = map_blocks(t, inode, &map, MAP_CREATE | MAP_UNWRITTEN);
+		if (rc < 0)
+			break;
+		folio_set(f, BLOCK_MAPPED, at, map.len);
+		if (map.state == MAP_IS_UNWRITTEN)
+			folio_set(f, BLOCK_UNWRITTEN, at, map.len);
+		at += map.len;
+	}
+	if (rc == 0)
+		rc = prepare_edges(t, f, pos, *len);
+	*ret = f;
+	return rc;
+}
+
+static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
+			   const struct pc_source *src, uint64_t done)
+{
+	struct ek_inode *inode = m->inode;
+	struct folio *f = NULL;
+	struct handle *h;
+	uint64_t old = inode->size;
+	int rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE,
+				  map_credits(inode, 1u << m->pc->max_order, 1) + 1, 0, &h);
+	int stop;
+
+	if (rc < 0)
+		return rc;
+	count(m->pc->counters, COUNTER_WRITE_BEGIN, 1);
+	rc = write_now(t, m, pos, len, &f);
+	if (rc == 0) {
+		copy_in(f, pos, src, done, *len);
+		rc = write_end(t, f, pos, *len);
+		count(m->pc->counters, COUNTER_WRITE_END, 1);
+		if (rc == 0 && inode->size > old) {
+			inode->rec.size = inode->size;
+			rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
+		}
+	}
+	stop = handle_stop(h);
+	return rc < 0 ? rc : stop;
+}
+
+/* ---- the loop ---- */
+
+static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
+		       const struct pc_source *src, uint64_t done)
+{
+	struct folio *f = NULL;
+	int rc;
+
+	if (space_is_tight(&m->pc->img->groups.space))
+		return write_chunk_now(t, m, pos, len, src, done);
+	count(m->pc->counters, COUNTER_DA_WRITE_BEGIN, 1);
+	rc = write_begin(t, m, pos, len, &f);
+	if (rc < 0)
+		return rc;
+	copy_in(f, pos, src, done, *len);
+	count(m->pc->counters, COUNTER_DA_WRITE_END, 1);
+	return write_end(t, f, pos, *len);
+}
+
+/* Freed blocks come back with a commit: worth one try before giving up. */
+static int retry_space(struct task *t, unsigned tries)
+{
+	int rc;
+
+	if (tries >= 3)
+		return -ENOSPC;
+	rc = jnl_commit_running(t->img->jnl);
+	if (rc == 1)
+		diag_clear(&t->img->diag);
+	return rc == 1 ? 0 : -ENOSPC;
+}
+
+static int check_write(struct ek_inode *inode, uint64_t pos, uint64_t *len)
+{
+	uint64_t limit = (uint64_t)(UINT32_MAX - 1) << inode->img->geom.block_bits;
+
+	limit = MIN(limit, (uint64_t)UINT32_MAX << PAGE_BITS);
+	if (!inode_is_file(inode))
+		return inode_is_dir(inode) ? -EISDIR : -EINVAL;
+	if ((inode->rec.flags & INODE_EXTENTS) == 0)
+		return diag_set(&inode->img->diag, -EOPNOTSUPP,
+				"unsupported: inode %u is not mapped by extents", inode->ino.v);
+	if (pos >= limit)
+		return -EFBIG;
+	*len = MIN(*len, limit - pos);
+	return 0;
+}
+
+static int sync_written(struct task *t, struct ek_inode *inode, unsigned flags)
+{
+	if ((flags & (PC_SYNC | PC_DSYNC)) == 0)
+		return 0;
+	return pc_fsync(t, inode, (flags & PC_SYNC) == 0);
+}
+
+int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		 const struct pc_source *src, unsigned flags)
+{
+	struct mapping *m = mapping_of(inode);
+	uint64_t done = 0, chunk;
+	unsigned tries = 0;
+	int rc = m == NULL ? -ENOMEM : check_write(inode, pos, &len);
+
+	if (rc < 0 || len == 0)
+		return rc;
+	chunk = (uint64_t)PAGE_BYTES << m->pc->max_order;
+	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
+	rc = pc_touch(t, inode);
+	while (rc == 0 && done < len) {
+		uint64_t at = pos + done, n = MIN(chunk - (at & (chunk - 1)), len - done);
+
+		rc = write_chunk(t, m, at, &n, src, done);
+		if (rc == -ENOSPC) {
+			rc = retry_space(t, tries++);
+			continue;
+		}
+		if (rc < 0)
+			break;
+		done += n;
+		rc = balance_dirty(t, m->pc, (uint32_t)((n + PAGE_BYTES - 1) >> PAGE_BITS));
+	}
+	count(m->pc->counters, COUNTER_WRITE_BYTES, done);
+	if (done == 0)
+		return rc;
+	rc = sync_written(t, inode, flags);
+	return rc < 0 ? rc : (int64_t)done;
+}
+
+int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		  const struct pc_source *src)
+{
+	struct mapping *m = mapping_of(inode);
+	uint64_t done = 0;
+	int rc = m == NULL ? -ENOMEM : check_write(inode, pos, &len);
+
+	/* A store past the end of the file would have been a signal. */
+	len = pos < inode->size ? MIN(len, inode->size - pos) : 0;
+	if (rc == 0 && len != 0)
+		rc = pc_touch(t, inode);
+	while (rc == 0 && done < len) {
+		uint64_t at = pos + done, n = MIN(len - done, PAGE_BYTES - (at & (PAGE_BYTES - 1)));
+		struct folio *f = get_folio(m, at, PAGE_BYTES, &rc);
+		unsigned bits = pc_block_bits(m->pc);
+		uint32_t first, blocks;
+
+		if (f == NULL)
+			break;
+		first = (uint32_t)(((at & ~(uint64_t)(PAGE_BYTES - 1)) - folio_pos(f)) >> bits);
+		blocks = MAX(PAGE_BYTES >> bits, 1u);
+		rc = folio_read(t, f, first, blocks);
+		if (rc == 0)
+			rc = folio_reserve(t, f, first, blocks);
+		if (rc < 0)
+			break;
+		copy_in(f, at, src, done, n);
+		folio_set(f, BLOCK_DIRTY, first, blocks);
+		folio_mark_dirty(f);
+		done += n;
+	}
+	return rc;
+}

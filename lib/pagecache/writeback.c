@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writeback of one file, budget rule r2, wrap rule w1, ordered data, unwritten then convert
+ * (delalloc-facts 4.2 to 4.6).
+ *
+ * 1. A pass without a handle writes folios that need no mapping.
+ * 2. Then, per step: a handle, and an I/O-end with its reserved handle; prepare collects one extent
+ * of dirty blocks that need places, submitting fully mapped folios on the way; map gives the extent
+ * places and submits its folios; the size on disk follows.
+ * 3. A cyclic pass that began in the middle goes round once, if its budget lasts.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "fs/map.h"
+#include "io/bio.h"
+#include "pagecache/hooks.h"
+#include "pagecache/ioend.h"
+#include "pagecache/pagecache.h"
+
+#define EXTENT_BLOCKS 2048u /* one step maps at most this many */
+
+/* One call in progress. */
+struct pass {
+	struct task *t;
+	struct pagecache *pc;
+	struct mapping *m;
+	struct wbc *wbc;
+	struct data_bio bio;
+	struct ioend end;
+	enum folio_tag tag;
+	uint32_t next, last; /* pages: where the walk is, where it ends */
+	uint64_t
+	    start_pos; /* bytes: everything before it was submitted; the next step begins here */
+	bool do_map, done; /* done: the range was scanned to its end */
+	/* The extent being collected: blocks, and what they are. */
+	uint32_t lblk, len;
+	bool delay;
+};
+
+static uint32_t page_of(uint64_t byte)
+{
+	return (uint32_t)MIN(byte >> PAGE_BITS, (uint64_t)UINT32_MAX);
+}
+
+/* ---- submission ---- */
+
+/* Writes the dirty blocks of a folio that have written places, the run [from, from + n). */
+static int send_blocks(struct pass *p, struct folio *f, uint32_t from, uint32_t n)
+{
+	uint32_t base = folio_lblk(f, pc_block_bits(p->pc));
+
+	while (n != 0) {
+		struct es_extent e;
+		uint32_t skip, run;
+		int rc;
+
+		/* The kernel keeps the place beside each block; the status tree knows it too. */
+		if (!es_next(&p->m->inode->es, (ek_lblk){base + from}, &e) ||
+		    e.lblk.v > base + from || e.type > ES_UNWRITTEN) {
+			struct map m = {.lblk = {base + from}, .len = n};
+
+			rc = map_lookup(p->t, p->m->inode, &m);
+			if (rc < 0)
+				return rc;
+			if (m.state != MAP_MAPPED && m.state != MAP_IS_UNWRITTEN)
+				return diag_set(&p->pc->img->diag, -EUCLEAN,
+						"page cache: inode %u block %u has no place",
+						p->m->inode->ino.v, base + from);
+			e = (struct es_extent){m.lblk, m.len, m.pblk, ES_WRITTEN};
+		}
+		skip = base + from - e.lblk.v;
+		run = MIN(n, e.len - skip);
+		rc = data_bio_add(&p->bio, f, from, run, (ek_pblk){e.pblk.v + skip});
+		if (rc < 0)
+			return rc;
+		from += run;
+		n -= run;
+	}
+	return 0;
+}
+
+/* Bytes of the folio past the end of the file must not reach the disk with old contents. */
+static void zero_tail(struct folio *f, uint64_t size)
+{
+	uint64_t pos = folio_pos(f);
+
+	if (size > pos && size < pos + folio_bytes(f))
+		memset(f->data + (size - pos), 0, pos + folio_bytes(f) - size);
+}
+
+/* A folio whose blocks are all mapped leaves: dirty blocks below the end of the file are sent. */
+static int submit_folio(struct pass *p, struct folio *f)
+{
+	unsigned bits = pc_block_bits(p->pc);
+	uint64_t size = p->m->inode->size, pos = folio_pos(f);
+	uint32_t blocks = size <= pos ? 0
+				      : (uint32_t)MIN((size - pos + (1u << bits) - 1) >> bits,
+						      (uint64_t)f->blocks);
+	uint32_t at = 0;
+	int rc = 0;
+
+	zero_tail(f, size);
+	while (at < blocks && rc == 0) {
+		uint32_t run = MIN(folio_run(f, BLOCK_DIRTY, at), blocks - at);
+
+		if (folio_test(f, BLOCK_DIRTY, at))
+			rc = send_blocks(p, f, at, run);
+		at += run;
+	}
+	folio_clear(f, BLOCK_DIRTY, 0, f->blocks);
+	mapping_untag(p->m, f, TAG_TOWRITE);
+	folio_clear_dirty(f);
+	p->wbc->nr_to_write -= folio_pages(f);
+	p->start_pos = MAX(p->start_pos, pos + folio_bytes(f));
+	return rc;
+}
+
+/* ---- collecting an extent ---- */
+
+/* The run of blocks from at, within limit, that are all in one state; *needy when they are dirty
+ * and wait for a place, *delay when that place was only reserved. */
+static uint32_t state_run(struct folio *f, uint32_t at, uint32_t limit, bool *needy, bool *delay)
+{
+	uint32_t n = MIN(limit - at, folio_run(f, BLOCK_DIRTY, at));
+
+	*needy = false;
+	*delay = false;
+	if (!folio_test(f, BLOCK_DIRTY, at))
+		return n;
+	*delay = folio_test(f, BLOCK_DELAY, at);
+	*needy = *delay || folio_test(f, BLOCK_UNWRITTEN, at);
+	n = MIN(n, folio_run(f, BLOCK_DELAY, at));
+	return MIN(n, folio_run(f, BLOCK_UNWRITTEN, at));
+}
+
+enum step { STEP_GO, STEP_STOP };
+
+/* Blocks [at, ...) of the folio go into the extent; a folio that needs nothing is submitted. */
+static int collect_folio(struct pass *p, struct folio *f, uint32_t at, enum step *step)
+{
+	unsigned bits = pc_block_bits(p->pc);
+	uint64_t eof = (p->m->inode->size + (1u << bits) - 1) >> bits;
+	uint32_t base = folio_lblk(f, bits), limit;
+
+	*step = STEP_STOP;
+	limit = eof > base ? (uint32_t)MIN(eof - base, (uint64_t)f->blocks) : 0;
+	while (at < limit) {
+		bool needy, delay;
+		uint32_t run = state_run(f, at, limit, &needy, &delay);
+
+		if (!needy) {
+			if (p->len != 0)
+				return 0;
+			at += run;
+			continue;
+		}
+		if (!p->do_map)
+			return 0;
+		if (p->len == 0) {
+			p->lblk = base + at;
+			p->delay = delay;
+		} else if (base + at != p->lblk + p->len || delay != p->delay) {
+			return 0;
+		}
+		if (p->len == EXTENT_BLOCKS)
+			return 0;
+		run = MIN(run, EXTENT_BLOCKS - p->len);
+		p->len += run;
+		at += run;
+	}
+	if (p->len == 0) {
+		int rc = submit_folio(p, f);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (eof <= base + f->blocks) {
+		p->done = true;
+		return 0;
+	}
+	*step = STEP_GO;
+	return 0;
+}
+
+/* True when the budget is used up by what was submitted and collected (rule r2). */
+static bool budget_spent(const struct pass *p)
+{
+	uint64_t collected = (uint64_t)p->len << pc_block_bits(p->pc) >> PAGE_BITS;
+
+	return !p->wbc->sync_all && p->wbc->nr_to_write <= (int64_t)collected;
+}
+
+/* Walks tagged folios until one extent is together, or the range or the budget ends. */
+static int prepare(struct pass *p)
+{
+	enum step step = STEP_GO;
+	struct folio *f;
+
+	p->len = 0;
+	p->next = page_of(p->start_pos);
+	while (step == STEP_GO) {
+		int rc;
+
+		f = p->next <= p->last ? mapping_next(p->m, p->tag, p->next, p->last) : NULL;
+		if (f == NULL) {
+			p->done = true;
+			break;
+		}
+		if (budget_spent(p))
+			break;
+		if (p->len != 0 && f->index != p->next)
+			break;
+		p->next = f->index + folio_pages(f);
+		if (p->len == 0)
+			p->start_pos = folio_pos(f);
+		count(p->pc->counters, COUNTER_PAGE_LOCKS, 1);
+		rc = collect_folio(p, f, 0, &step);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- mapping ---- */
+
+/* Blocks of the folio that the map covers have places now. */
+static void settle(struct folio *f, uint32_t from, uint32_t n)
+{
+	folio_clear(f, BLOCK_DELAY, from, n);
+	folio_clear(f, BLOCK_UNWRITTEN, from, n);
+}
+
+/* What is left of a partly mapped folio becomes the next extent of this step. */
+static int collect_rest(struct pass *p, struct folio *f, uint32_t at)
+{
+	enum step step;
+
+	p->len = 0;
+	return collect_folio(p, f, at, &step);
+}
+
+/* Goes over the folios of a mapped run: settles their blocks and submits those that are complete.
+ */
+static int submit_mapped(struct pass *p, const struct map *m)
+{
+	unsigned bits = pc_block_bits(p->pc);
+	uint32_t at = m->lblk.v, end = m->lblk.v + m->len;
+	bool convert = m->state == MAP_IS_UNWRITTEN;
+
+	p->len = 0;
+	while (at < end) {
+		struct folio *f =
+		    mapping_find(p->m, (uint32_t)(((uint64_t)at << bits) >> PAGE_BITS));
+		uint32_t from, n;
+		int rc = 0;
+
+		if (f == NULL)
+			return diag_set(&p->pc->img->diag, -EIO,
+					"page cache: inode %u: the folio of block %u is gone",
+					p->m->inode->ino.v, at);
+		from = at - folio_lblk(f, bits);
+		n = MIN(end - at, f->blocks - from);
+		settle(f, from, n);
+		if (convert)
+			rc = ioend_add(&p->end, at, n);
+		at += n;
+		if (rc == 0)
+			rc = collect_rest(p, f, from + n);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static unsigned map_flags(const struct pass *p)
+{
+	unsigned flags = MAP_CREATE | MAP_METADATA_NOFAIL | MAP_IO_SUBMIT;
+
+	if (!p->pc->img->opts.dioread_lock)
+		flags |= MAP_UNWRITTEN | MAP_PRE_IO;
+	return flags;
+}
+
+/* The size on disk may follow as far as folios were submitted. */
+static int store_size(struct pass *p)
+{
+	struct ek_inode *inode = p->m->inode;
+	uint64_t size = MIN(p->start_pos, inode->size);
+
+	if (size <= inode->rec.size)
+		return 0;
+	inode->rec.size = size;
+	return inode_mark_dirty(p->t, inode, MARK_DISKSIZE);
+}
+
+static int more_credits(struct pass *p)
+{
+	unsigned need = map_writepage_credits(p->m->inode);
+	struct handle *h = p->t->user.current;
+
+	if (handle_has_credits(h, need))
+		return 0;
+	return handle_extend(h, need, 8) == 0 ? 0 : -EAGAIN;
+}
+
+static int map_and_submit(struct pass *p)
+{
+	bool first = true;
+	int rc = 0, end;
+
+	count(p->pc->counters, COUNTER_DA_WRITE_PAGES_EXTENT, 1);
+	count(p->pc->counters, COUNTER_WP_EXTENT_BLOCKS, p->len);
+	p->pc->counters->extent_lengths[MIN(ilog2(p->len), 15u)]++;
+	while (p->len != 0 && rc == 0) {
+		struct map m = {.lblk = {p->lblk}, .len = p->len};
+
+		if (!first)
+			rc = more_credits(p);
+		if (rc == 0)
+			rc = map_blocks(p->t, p->m->inode, &m, map_flags(p));
+		if (rc < 0)
+			break;
+		first = false;
+		if (m.len < p->len) { /* the rest of the extent stays for the next round */
+			uint32_t lblk = m.lblk.v + m.len, left = p->len - m.len;
+
+			rc = submit_mapped(p, &m);
+			if (p->len == 0 && rc == 0) {
+				p->lblk = lblk;
+				p->len = left;
+			}
+		} else {
+			rc = submit_mapped(p, &m);
+		}
+	}
+	end = store_size(p);
+	return rc < 0 ? rc : end;
+}
+
+/* ---- steps ---- */
+
+static unsigned reserved_credits(const struct pass *p)
+{
+	unsigned blocks = (unsigned)((PAGE_BYTES << p->pc->max_order) >> pc_block_bits(p->pc));
+
+	return 1 + 15 + DIV_UP(blocks, (p->pc->img->geom.block_size - 12) / 12);
+}
+
+/* One handle, at most one extent. */
+static int map_step(struct pass *p)
+{
+	struct ek_inode *inode = p->m->inode;
+	unsigned rsv = p->pc->img->opts.dioread_lock ? 0 : reserved_credits(p);
+	struct handle *h;
+	int rc =
+	    task_start_inode(p->t, inode, HANDLE_WRITE_PAGE, map_writepage_credits(inode), rsv, &h);
+	int stop;
+
+	if (rc < 0)
+		return rc;
+	p->end.inode = inode;
+	p->end.reserved = rsv != 0 ? handle_take_reserved(h) : NULL;
+	count(p->pc->counters, COUNTER_DA_WRITE_FOLIOS, 1);
+	rc = prepare(p);
+	if (rc == 0 && p->len != 0)
+		rc = map_and_submit(p);
+	stop = handle_stop(h);
+	if (rc == 0)
+		rc = stop;
+	stop = data_bio_submit(&p->bio);
+	if (rc == 0)
+		rc = stop;
+	stop = ioend_finish(p->t, &p->end);
+	return rc < 0 ? rc : stop;
+}
+
+static int map_loop(struct pass *p)
+{
+	unsigned tries = 0;
+	int rc = 0;
+
+	while (!p->done && p->wbc->nr_to_write > 0 && rc == 0) {
+		rc = map_step(p);
+		if (rc == -ENOSPC && tries++ < 3 && jnl_commit_running(p->pc->img->jnl) == 1) {
+			/* Freed blocks came back with the commit. */
+			diag_clear(&p->pc->img->diag);
+			rc = -EAGAIN;
+		}
+		if (rc == -EAGAIN) {
+			p->done = false;
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
+static int scan(struct pass *p, uint32_t first, uint32_t last)
+{
+	int rc, end;
+
+	p->done = false;
+	p->next = first;
+	p->last = last;
+	p->start_pos = (uint64_t)first << PAGE_BITS;
+	if (p->tag == TAG_TOWRITE)
+		mapping_tag_towrite(p->m, p->next, p->last);
+	bioq_plug(p->pc->img->bioq);
+	p->do_map = false;
+	rc = prepare(p);
+	end = data_bio_submit(&p->bio);
+	rc = rc < 0 ? rc : end;
+	p->do_map = true;
+	if (rc == 0)
+		rc = map_loop(p);
+	end = bioq_unplug(p->pc->img->bioq);
+	return rc < 0 ? rc : end;
+}
+
+int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
+{
+	struct pass p = {.t = t, .pc = m->pc, .m = m, .wbc = wbc};
+	uint32_t first;
+	int rc;
+
+	count(m->pc->counters, COUNTER_WRITEPAGES, 1);
+	count(m->pc->counters, COUNTER_WRITEPAGES_RESULT, 1);
+	if (m->dirty_pages == 0)
+		return 0;
+	p.tag = wbc->sync_all || wbc->tagged ? TAG_TOWRITE : TAG_DIRTY;
+	p.bio.pc = m->pc;
+	p.bio.flags = wbc->sync_all ? BIO_SYNC : 0;
+	first = wbc->cyclic ? m->writeback_index : page_of(wbc->start);
+	rc = scan(&p, first, wbc->cyclic ? UINT32_MAX : page_of(wbc->end));
+	if (rc == 0 && wbc->cyclic && first != 0 && wbc->nr_to_write > 0)
+		rc = scan(&p, 0, first - 1);
+	if (wbc->cyclic || (wbc->start == 0 && wbc->end == UINT64_MAX && wbc->nr_to_write > 0))
+		m->writeback_index = page_of(p.start_pos);
+	ioend_cancel(&p.end);
+	return rc;
+}
+
+/* A folio with a block that needs a place is left alone: the transaction that gives it one comes
+ * later. */
+int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
+{
+	struct wbc wbc = {.sync_all = true, .nr_to_write = WB_ALL_PAGES, .start = from, .end = to};
+	struct pass p = {.t = t, .pc = m->pc, .m = m, .wbc = &wbc, .bio = {.pc = m->pc}};
+	uint32_t page = page_of(from), last = page_of(to - 1);
+	struct folio *f;
+	int rc = 0, end;
+
+	p.bio.flags = BIO_SYNC;
+	count(m->pc->counters, COUNTER_WRITEPAGES, 1);
+	while (rc == 0 && (f = mapping_next(m, TAG_DIRTY, page, last)) != NULL) {
+		page = f->index + folio_pages(f);
+		if (!folio_any(f, BLOCK_DELAY, 0, f->blocks) &&
+		    !folio_any(f, BLOCK_UNWRITTEN, 0, f->blocks))
+			rc = submit_folio(&p, f);
+		if (page == 0)
+			break;
+	}
+	end = data_bio_submit(&p.bio);
+	return rc < 0 ? rc : end;
+}
