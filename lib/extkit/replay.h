@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replay: a recorded trace of file operations runs through extkit's own page cache, delayed
+ *allocation, allocator and journal onto an image file or block device, or as system calls onto a
+ *mounted folder.
+ *
+ *	struct ek_replay_options opt = {.size = sizeof(opt)};
+ *	struct ek_replay_report *report;
+ *
+ *	if (ek_replay(ctx, "app.wtr", "disk.img", &opt, &report) == 0) {
+ *		const struct ek_replay_row *row;
+ *		for (size_t i = 0; (row = ek_replay_report_row(report, i)) != NULL; i++)
+ *			printf("%s %s %llu\n", row->group, row->name, (unsigned long
+ *long)row->value); ek_replay_report_free(report);
+ *	}
+ */
+#ifndef EXTKIT_REPLAY_H
+#define EXTKIT_REPLAY_H
+
+#include "extkit/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ek_ctx;
+
+enum ek_replay_clock {
+	EK_CLOCK_VIRTUAL = 0, /* the trace's times, without waiting: reproducible */
+	EK_CLOCK_REAL,        /* at the recorded pace */
+	EK_CLOCK_ASAP         /* no time passes but what the run itself takes */
+};
+
+enum ek_replay_flag {
+	EK_REPLAY_NO_STORES = 1 << 0,  /* leave stores through mappings out */
+	EK_REPLAY_LENIENT = 1 << 1,    /* ops on unknown handles are counted, not fatal */
+	EK_REPLAY_NO_INITIAL = 1 << 2, /* do not make the files that were there before */
+	EK_REPLAY_CRASH = 1 << 3,      /* stop as a power cut would: nothing pending is written */
+	EK_REPLAY_NODELALLOC = 1 << 4,
+	EK_REPLAY_DIOREAD_LOCK = 1 << 5
+};
+
+struct ek_replay_options {
+	size_t size;         /* sizeof(struct ek_replay_options) */
+	unsigned flags;      /* enum ek_replay_flag */
+	unsigned clock;      /* enum ek_replay_clock */
+	const char *initial; /* table of files before the trace, or NULL: the trace's own %init */
+	const char *extents; /* their extents, or NULL */
+	const char *root;    /* taken off the paths of that table, NULL: "/" */
+	uint64_t memory;     /* bytes of page cache, 0: 1 GiB */
+	uint64_t background_bytes, dirty_bytes; /* thresholds, 0: 10 % and 20 % of memory */
+	uint64_t offset;                        /* of the filesystem in the target */
+	uint32_t hz;         /* timestamp ticks per second, 0: the trace's, else 250 */
+	uint32_t umask;      /* of the replayed program; 0 means 022, ~0 none */
+	struct ek_time now;  /* wall clock at the trace's start, when the trace does not say */
+	uint64_t stop_after; /* ops, 0: all */
+};
+
+/* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",
+ * "missed". */
+struct ek_replay_row {
+	const char *group, *name;
+	uint64_t value;
+};
+
+struct ek_replay_report;
+
+EK_EXPORT const struct ek_replay_row *ek_replay_report_row(const struct ek_replay_report *report,
+							   size_t i);
+EK_EXPORT void ek_replay_report_free(struct ek_replay_report *report);
+
+/* Replays trace ("-" is standard input) onto target: a path, or "dir:" and a mounted folder.  *ret
+ * is set on success only.  -EINVAL for a bad trace, -EUCLEAN for a damaged image, -ENOSPC when the
+ * image is too small (it is clean then), -EBUSY for one that is in use. */
+EK_EXPORT EK_MUST int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,
+				const struct ek_replay_options *opt, struct ek_replay_report **ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The replay loop: source to target.  Initial files first, then ops in the order of the trace under
+ * the chosen clock, then everything becomes durable and the counters become rows.
+ */
+#include "extkit/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/counters.h"
+#include "base/ctx.h"
+#include "base/mem.h"
+#include "trace/job.h"
+#include "trace/manifest.h"
+#include "trace/target.h"
+
+#define DEFAULT_HZ    250u
+#define PROGRESS_STEP 65536u
+
+struct ek_replay_report {
+	struct ek_replay_row *rows;
+	size_t count, cap;
+};
+
+struct replay {
+	struct ek_ctx *ctx;
+	struct ek_replay_options opt;
+	struct op_source *source;
+	struct target *target;
+	uint64_t ops[OP_COUNT], failed[OP_COUNT];
+	uint64_t done, lost, missed, bytes;
+	uint64_t wall_start;
+	bool begun;
+};
+
+/* ---- report ---- */
+
+static int add_row(struct ek_replay_report *r, const char *group, const char *name, uint64_t value)
+{
+	if (mem_grow((void **)&r->rows, &r->cap, r->count + 1, sizeof(*r->rows)) < 0)
+		return -ENOMEM;
+	r->rows[r->count++] = (struct ek_replay_row){group, name, value};
+	return 0;
+}
+
+const struct ek_replay_row *ek_replay_report_row(const struct ek_replay_report *r, size_t i)
+{
+	return i < r->count ? &r->rows[i] : NULL;
+}
+
+void ek_replay_report_free(struct ek_replay_report *r)
+{
+	if (r == NULL)
+		return;
+	free(r->rows);
+	free(r);
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int add_counters(struct ek_replay_report *r, const struct counters *c)
+{
+	static const char *const orders[] = {"order 0", "order 1", "order 2", "order 3", "order 4",
+					     "order 5", "order 6", "order 7", "order 8", "order 9"};
+	int rc = 0;
+
+	for (unsigned i = 0; i < COUNTER_COUNT && rc == 0; i++)
+		rc = add_row(r, "counter", counter_names[i], c->v[i]);
+	for (unsigned i = 0; i < MARK_COUNT && rc == 0; i++)
+		rc = add_row(r, "mark", mark_names[i], c->marks[i]);
+	for (unsigned i = 0; i < HANDLE_TYPES && rc == 0; i++)
+		rc = add_row(r, "handle", handle_names[i], c->handles[i]);
+	for (unsigned i = 0; i < ARRAY_SIZE(orders) && rc == 0; i++)
+		rc = add_row(r, "folio", orders[i], c->folio_orders[i]);
+	return rc;
+}
+
+static int make_report(struct replay *rp, struct ek_replay_report **ret)
+{
+	struct ek_replay_report *r = mem_zero(sizeof(*r));
+	const struct counters *c = rp->target->ops->counters(rp->target);
+	int rc = r == NULL ? -ENOMEM : 0;
+
+	for (unsigned i = 0; i < OP_COUNT && rc == 0; i++) {
+		if (rp->ops[i] != 0)
+			rc = add_row(r, "op", op_word((enum op_code)i), rp->ops[i]);
+	}
+	for (unsigned i = 0; i < OP_COUNT && rc == 0; i++) {
+		if (rp->failed[i] != 0)
+			rc = add_row(r, "failed", op_word((enum op_code)i), rp->failed[i]);
+	}
+	if (rc == 0 && rp->lost != 0)
+		rc = add_row(r, "missed", "events lost while recording", rp->lost);
+	if (rc == 0 && rp->missed != 0)
+		rc = add_row(r, "missed", "ops on unknown handles", rp->missed);
+	if (rc == 0)
+		rc = add_row(r, "time", "ops", rp->done);
+	if (rc == 0)
+		rc = add_row(r, "time", "wall_ns", wall_ns() - rp->wall_start);
+	if (rc == 0 && c != NULL)
+		rc = add_counters(r, c);
+	if (rc < 0) {
+		ek_replay_report_free(r);
+		return diag_set(&rp->ctx->diag, -ENOMEM, "out of memory for a report");
+	}
+	*ret = r;
+	return 0;
+}
+
+/* ---- the loop ---- */
+
+/* The clock reaches the op's time; with the recorded pace the wall does too. */
+static int advance(struct replay *rp, const struct op *o)
+{
+	uint64_t ns = o->time;
+
+	if (rp->opt.clock == EK_CLOCK_ASAP) {
+		ns = wall_ns() - rp->wall_start;
+	} else if (rp->opt.clock == EK_CLOCK_REAL) {
+		uint64_t at = rp->wall_start + ns;
+		struct timespec ts = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	}
+	return rp->target->ops->tick(rp->target, ns);
+}
+
+/* A call that failed in the replay but not in the recording is counted; some failures end the run.
+ */
+static int note_failure(struct replay *rp, const struct op *o, int rc)
+{
+	struct diag *d = &rp->ctx->diag;
+
+	rp->failed[o->code]++;
+	if (rc == -EBADF) {
+		rp->missed++;
+		if ((rp->opt.flags & EK_REPLAY_LENIENT) == 0)
+			return diag_replace(
+			    d, -EINVAL, "op %llu: %s on handle h%u, which is not open",
+			    (unsigned long long)rp->done, op_word(o->code), o->handle);
+	}
+	if (rc == -ENOSPC || rc == -EIO || rc == -EUCLEAN || rc == -EBADMSG || rc == -ENOMEM ||
+	    rc == -EROFS || rc == -EINVAL)
+		return diag_set(d, rc, "op %llu: %s: %s", (unsigned long long)rp->done,
+				op_word(o->code), strerror(-rc));
+	diag_clear(d);
+	return 0;
+}
+
+static int begin(struct replay *rp)
+{
+	if (rp->begun)
+		return 0;
+	rp->begun = true;
+	rp->wall_start = wall_ns();
+	return rp->target->ops->begin(rp->target);
+}
+
+static int report_progress(struct replay *rp)
+{
+	struct ek_progress p = {"replay", rp->done, 0, "ops"};
+
+	if (rp->done % PROGRESS_STEP != 0)
+		return 0;
+	return ctx_progress(rp->ctx, &p);
+}
+
+static int run_op(struct replay *rp, const struct op *o)
+{
+	int rc = begin(rp);
+
+	if (rc == 0)
+		rc = advance(rp, o);
+	if (rc < 0)
+		return rc;
+	if (o->code == OP_GAP)
+		rp->lost += o->arg;
+	rp->ops[o->code]++;
+	rp->done++;
+	rc = rp->target->ops->op(rp->target, o);
+	if (rc < 0)
+		rc = note_failure(rp, o, rc);
+	return rc < 0 ? rc : report_progress(rp);
+}
+
+static int run_initial(struct replay *rp)
+{
+	struct op_source *m;
+	const struct op *o;
+	int rc;
+
+	if (rp->opt.initial == NULL)
+		return 0;
+	rc = manifest_open(rp->opt.initial, rp->opt.extents,
+			   rp->opt.root != NULL ? rp->opt.root : "/", &rp->ctx->diag, &m);
+	if (rc < 0)
+		return rc;
+	while ((rc = op_next(m, &o)) == 1) {
+		if (o->code != OP_NODE)
+			continue;
+		rc = rp->target->ops->node(rp->target, o->node);
+		if (rc < 0)
+			break;
+	}
+	op_source_close(m);
+	return rc < 0 ? rc : 0;
+}
+
+static bool skip_node(const struct replay *rp)
+{
+	return (rp->opt.flags & EK_REPLAY_NO_INITIAL) != 0 || rp->opt.initial != NULL;
+}
+
+static int run_all(struct replay *rp)
+{
+	const struct op *o;
+	int rc = run_initial(rp);
+
+	while (rc >= 0 && (rc = op_next(rp->source, &o)) == 1) {
+		if (o->code == OP_NODE) {
+			rc = skip_node(rp) ? 0 : rp->target->ops->node(rp->target, o->node);
+			continue;
+		}
+		if (!op_is_work((enum op_code)o->code))
+			continue;
+		if (rp->opt.stop_after != 0 && rp->done == rp->opt.stop_after)
+			break;
+		rc = run_op(rp, o);
+	}
+	if (rc >= 0)
+		rc = begin(rp);
+	return rc < 0 ? rc : rp->target->ops->finish(rp->target);
+}
+
+/* "#clock realtime start=SECONDS.NANOSECONDS" tells when it was recorded. */
+static struct ek_time start_time(const struct replay *rp)
+{
+	const char *p = strstr(rp->source->header.text, "clock realtime start=");
+	struct ek_time t = rp->opt.now;
+	uint64_t sec = 0, nsec = 0, scale = 100000000;
+
+	if (p == NULL)
+		return t;
+	p += strlen("clock realtime start=");
+	while (*p >= '0' && *p <= '9' && sec < 100000000000u)
+		sec = sec * 10 + (uint64_t)(*p++ - '0');
+	if (*p == '.')
+		p++;
+	while (*p >= '0' && *p <= '9' && scale != 0) {
+		nsec += (uint64_t)(*p++ - '0') * scale;
+		scale /= 10;
+	}
+	return (struct ek_time){(int64_t)sec, (uint32_t)nsec};
+}
+
+static int open_target(struct replay *rp, const char *target)
+{
+	uint32_t hz = rp->opt.hz != 0 ? rp->opt.hz : rp->source->header.hz;
+
+	if (hz == 0 || hz > 1000000)
+		hz = DEFAULT_HZ;
+	if (strncmp(target, "dir:", 4) == 0)
+		return target_open_folder(target + 4, &rp->opt, &rp->ctx->diag, &rp->target);
+	return target_open_image(target, &rp->opt, start_time(rp), hz, &rp->ctx->diag, &rp->target);
+}
+
+static int read_options(const struct ek_replay_options *opt, struct diag *d,
+			struct ek_replay_options *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (opt == NULL)
+		return 0;
+	if (opt->size < sizeof(opt->size) || opt->size > 4096)
+		return diag_set(d, -EINVAL, "replay options of %zu bytes", opt->size);
+	memcpy(ret, opt, MIN(opt->size, sizeof(*ret)));
+	return 0;
+}
+
+int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,
+	      const struct ek_replay_options *opt, struct ek_replay_report **ret)
+{
+	struct ek_trace_options to = {.size = sizeof(to)};
+	struct replay rp = {.ctx = ctx};
+	enum ek_trace_format format;
+	int rc;
+
+	diag_clear(&ctx->diag);
+	rc = read_options(opt, &ctx->diag, &rp.opt);
+	if (rc == 0) {
+		to.flags = (rp.opt.flags & EK_REPLAY_LENIENT) != 0 ? EK_TRACE_LENIENT : 0;
+		rc = job_source(&trace, 1, &to, false, &ctx->diag, &rp.source, &format);
+	}
+	if (rc == 0)
+		rc = open_target(&rp, target);
+	if (rc == 0)
+		rc = run_all(&rp);
+	if (rc == 0 && ret != NULL)
+		rc = make_report(&rp, ret);
+	if (rp.target != NULL)
+		rp.target->ops->close(rp.target);
+	op_source_close(rp.source);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where a replay runs: an image through our own page cache, or a mounted folder through system
+ * calls. A target is given ops one by one; 0 or more is success, -EBADF an op on a handle that is
+ * not open, another negative errno a call that failed.
+ */
+#ifndef TRACE_TARGET_H
+#define TRACE_TARGET_H
+
+#include <extkit/types.h>
+
+#include "trace/op.h"
+
+struct counters;
+struct diag;
+struct ek_replay_options;
+
+struct target {
+	const struct target_ops *ops;
+	struct diag *d;
+};
+
+struct target_ops {
+	/* A file that was there before the first op. */
+	int (*node)(struct target *t, const struct op_node *n);
+	/* All initial files are made: they become durable, counting begins. */
+	int (*begin)(struct target *t);
+	/* The clock, ns since the start of the trace; never goes back. */
+	int (*tick)(struct target *t, uint64_t ns);
+	int (*op)(struct target *t, const struct op *o);
+	/* Everything is written; counters are final. */
+	int (*finish)(struct target *t);
+	/* NULL when the target counts nothing. */
+	const struct counters *(*counters)(struct target *t);
+	void (*close)(struct target *t);
+};
+
+/* start: wall clock at the beginning, or {0}. */
+int target_open_image(const char *path, const struct ek_replay_options *opt, struct ek_time start,
+		      uint32_t hz, struct diag *d, struct target **ret);
+int target_open_folder(const char *path, const struct ek_replay_options *opt, struct diag *d,
+		       struct target **ret);
+
+#endif

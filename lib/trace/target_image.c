@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replay onto an image: ops become calls of the page cache and of the filesystem below it, under a
+ * clock that the trace drives.
+ */
+#include "trace/target_image.h"
+
+#include <errno.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/mem.h"
+#include "extkit/replay.h"
+#include "io/dev.h"
+
+#define PATTERN_BYTES 256u
+#define COPY_BYTES    65536u   /* a pipe's worth: what one step of copy_file_range moves */
+#define TICK_NS       1000000u /* how often timers are looked at */
+
+static struct image_target *of(struct target *t)
+{
+	return container_of(t, struct image_target, target);
+}
+
+struct open_file *image_file(struct image_target *t, uint32_t handle)
+{
+	struct hash_node *n;
+
+	if (t->last != NULL && t->last->node.key == handle)
+		return t->last;
+	n = hash_find(&t->files, handle);
+	if (n == NULL)
+		return NULL;
+	t->last = hash_entry(n, struct open_file, node);
+	return t->last;
+}
+
+struct pc_source image_source(const struct image_target *t, const struct op *o)
+{
+	if (o->data_kind == DATA_ZERO)
+		return (struct pc_source){NULL, 0};
+	if ((o->data_kind == DATA_BLOB || o->data_kind == DATA_INLINE) && o->data.bytes != NULL &&
+	    o->data.n >= o->len)
+		return (struct pc_source){o->data.bytes, 0};
+	return (struct pc_source){t->pattern, PATTERN_BYTES};
+}
+
+/* ---- data ---- */
+
+static int short_write(struct image_target *t, const struct op *o, int64_t n)
+{
+	if (n < 0)
+		return (int)n;
+	if ((uint64_t)n < o->len)
+		return diag_set(t->target.d, -ENOSPC, "no space: %llu of %llu bytes written",
+				(unsigned long long)n, (unsigned long long)o->len);
+	return 0;
+}
+
+static unsigned sync_flags(const struct open_file *f, const struct op *o)
+{
+	unsigned flags = f->sync;
+
+	if ((o->flags & OPF_SYNC) != 0)
+		flags |= PC_SYNC;
+	if ((o->flags & OPF_DSYNC) != 0)
+		flags |= PC_DSYNC;
+	return flags;
+}
+
+static int op_write_data(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	struct pc_source src;
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	src = image_source(t, o);
+	if (f->direct || (o->flags & OPF_DIRECT) != 0)
+		n = pc_direct_write(&t->task, f->inode, o->off, o->len, &src, sync_flags(f, o));
+	else
+		n = pc_write(&t->task, f->inode, o->off, o->len, &src, sync_flags(f, o));
+	return short_write(t, o, n);
+}
+
+static int op_read_data(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	if (!inode_is_file(f->inode))
+		return 0;
+	n = pc_read(&t->task, f->inode, o->off, o->len, NULL);
+	return n < 0 ? (int)n : 0;
+}
+
+static int op_store(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	struct pc_source src = image_source(t, o);
+
+	if (f == NULL)
+		return -EBADF;
+	if (t->no_stores)
+		return 0;
+	return pc_mmap_write(&t->task, f->inode, o->off, o->len, &src);
+}
+
+/* In steps of a pipe: read, then write.  A source outside the traced root has no bytes here. */
+static int op_copy_data(struct image_target *t, const struct op *o)
+{
+	struct open_file *from = o->handle != 0 ? image_file(t, o->handle) : NULL;
+	struct open_file *to = image_file(t, o->handle2);
+	struct pc_source outside = {t->pattern, PATTERN_BYTES}, inside = {t->copy, 0};
+	uint64_t done = 0;
+
+	if (to == NULL || (o->handle != 0 && from == NULL))
+		return -EBADF;
+	while (done < o->len) {
+		uint64_t n = MIN(o->len - done, (uint64_t)COPY_BYTES);
+		int64_t rc = (int64_t)n;
+
+		if (from != NULL) {
+			rc = pc_read(&t->task, from->inode, o->off + done, n, t->copy);
+			if (rc < (int64_t)n && rc >= 0)
+				memset(t->copy + rc, 0, n - (uint64_t)rc);
+		}
+		if (rc >= 0)
+			rc = pc_write(&t->task, to->inode, o->off2 + done, n,
+				      from != NULL ? &inside : &outside, to->sync);
+		if (rc < 0)
+			return (int)rc;
+		done += n;
+	}
+	return 0;
+}
+
+static int op_falloc(struct image_target *t, const struct op *o)
+{
+	static const int modes[FALLOC_COUNT] = {
+	    [FALLOC_ALLOC] = 0,
+	    [FALLOC_KEEP] = FALLOC_FL_KEEP_SIZE,
+	    [FALLOC_PUNCH] = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+	    [FALLOC_ZERO] = FALLOC_FL_ZERO_RANGE,
+	    [FALLOC_ZEROKEEP] = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+	    [FALLOC_COLLAPSE] = FALLOC_FL_COLLAPSE_RANGE,
+	    [FALLOC_INSERT] = FALLOC_FL_INSERT_RANGE,
+	    [FALLOC_UNSHARE] = FALLOC_FL_UNSHARE_RANGE,
+	};
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	return o->sub < FALLOC_COUNT
+		   ? inode_fallocate(&t->task, f->inode, modes[o->sub], o->off, o->len)
+		   : -EINVAL;
+}
+
+static int op_fsync(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	return pc_fsync(&t->task, f->inode, o->code == OP_FDATASYNC);
+}
+
+static int op_sync_range(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	unsigned flags = 0;
+
+	if (f == NULL)
+		return -EBADF;
+	flags |= (o->flags & OPF_WAIT_BEFORE) != 0 ? 1u : 0;
+	flags |= (o->flags & OPF_START) != 0 ? 2u : 0;
+	flags |= (o->flags & OPF_WAIT_AFTER) != 0 ? 4u : 0;
+	return pc_sync_range(&t->task, f->inode, o->off, o->len, flags);
+}
+
+static int op_sync_all(struct image_target *t, const struct op *o)
+{
+	return pc_sync(&t->task);
+}
+
+static int op_msync(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	if (t->no_stores || (o->flags & OPF_ASYNC) != 0)
+		return 0;
+	return pc_fsync(&t->task, f->inode, false);
+}
+
+static int op_advise(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	if (o->sub == ADVICE_DONTNEED)
+		pc_drop(f->inode, o->off, o->len != 0 ? o->len : UINT64_MAX - o->off);
+	return 0;
+}
+
+static int op_drop_caches(struct image_target *t, const struct op *o)
+{
+	pc_drop_caches(t->pc);
+	return 0;
+}
+
+static int op_nothing(struct image_target *t, const struct op *o)
+{
+	return 0;
+}
+
+/* A window over an inode needs nothing here: stores name the handle. */
+typedef int op_fn(struct image_target *t, const struct op *o);
+
+static op_fn *const handlers[OP_COUNT] = {
+    [OP_OPEN] = image_op_open,
+    [OP_CLOSE] = image_op_close,
+    [OP_WRITE] = op_write_data,
+    [OP_READ] = op_read_data,
+    [OP_MMAP] = op_nothing,
+    [OP_MUNMAP] = op_nothing,
+    [OP_MWRITE] = op_store,
+    [OP_MSYNC] = op_msync,
+    [OP_COPY] = op_copy_data,
+    [OP_CLONE] = op_copy_data,
+    [OP_DEDUPE] = op_nothing,
+    [OP_TRUNCATE] = image_op_attr,
+    [OP_FTRUNCATE] = image_op_attr,
+    [OP_FALLOC] = op_falloc,
+    [OP_FSYNC] = op_fsync,
+    [OP_FDATASYNC] = op_fsync,
+    [OP_SYNCRANGE] = op_sync_range,
+    [OP_SYNCFS] = op_sync_all,
+    [OP_SYNC] = op_sync_all,
+    [OP_MKDIR] = image_op_name,
+    [OP_RMDIR] = image_op_name,
+    [OP_UNLINK] = image_op_name,
+    [OP_RENAME] = image_op_name,
+    [OP_LINK] = image_op_name,
+    [OP_SYMLINK] = image_op_name,
+    [OP_MKNOD] = image_op_name,
+    [OP_CHMOD] = image_op_attr,
+    [OP_CHOWN] = image_op_attr,
+    [OP_UTIMENS] = image_op_attr,
+    [OP_SETXATTR] = image_op_attr,
+    [OP_REMOVEXATTR] = image_op_attr,
+    [OP_SETFLAGS] = image_op_attr,
+    [OP_SETPROJECT] = image_op_attr,
+    [OP_ADVISE] = op_advise,
+    [OP_DROPCACHES] = op_drop_caches,
+    [OP_REMOUNT] = op_nothing,
+    [OP_FREEZE] = op_sync_all,
+    [OP_THAW] = op_nothing,
+    [OP_FORK] = op_nothing,
+    [OP_EXIT] = op_nothing,
+    [OP_MARK] = op_nothing,
+    [OP_GAP] = op_nothing,
+};
+
+static int image_op(struct target *target, const struct op *o)
+{
+	struct image_target *t = of(target);
+	op_fn *fn = o->code < OP_COUNT ? handlers[o->code] : NULL;
+	int rc;
+
+	if (fn == NULL)
+		return 0;
+	diag_clear(&t->img->diag);
+	rc = fn(t, o);
+	if (rc < 0 && t->img->diag.code != 0) {
+		diag_set(target->d, rc, "%s", t->img->diag.text);
+		target->d->need_blocks = t->img->diag.need_blocks;
+		target->d->need_inodes = t->img->diag.need_inodes;
+	}
+	return rc;
+}
+
+/* ---- clock ---- */
+
+static int image_tick(struct target *target, uint64_t ns)
+{
+	struct image_target *t = of(target);
+	uint64_t sub;
+
+	if (ns <= t->now_ns)
+		return 0;
+	t->now_ns = ns;
+	sub = t->start.nsec + ns % 1000000000u;
+	t->img->now.sec = t->start.sec + (int64_t)(ns / 1000000000u + sub / 1000000000u);
+	t->img->now.nsec = (uint32_t)(sub % 1000000000u);
+	if (ns < t->next_tick)
+		return 0;
+	t->next_tick = ns + TICK_NS;
+	return pc_tick(&t->task);
+}
+
+/* ---- life ---- */
+
+static int target_node(struct target *target, const struct op_node *n)
+{
+	return image_node(of(target), n);
+}
+
+static int image_begin(struct target *target)
+{
+	struct image_target *t = of(target);
+	int rc = pc_sync(&t->task);
+
+	t->base = t->img->counters;
+	t->img->sampled_open = false;
+	return rc;
+}
+
+static void subtract(struct counters *c, const struct counters *base)
+{
+	uint64_t *v = (uint64_t *)c;
+	const uint64_t *b = (const uint64_t *)base;
+
+	for (size_t i = 0; i < sizeof(*c) / sizeof(*v); i++)
+		v[i] -= b[i];
+}
+
+static void close_files(struct image_target *t)
+{
+	struct hash_node *n;
+	size_t at = 0;
+
+	t->last = NULL;
+	while ((n = hash_pop(&t->files, &at)) != NULL)
+		image_close_file(t, hash_entry(n, struct open_file, node));
+}
+
+/* The trace's counters end before what closing the image writes. */
+static int image_finish(struct target *target)
+{
+	struct image_target *t = of(target);
+	int rc = 0, end;
+
+	t->result = t->img->counters;
+	subtract(&t->result, &t->base);
+	if (!t->crash) {
+		close_files(t);
+		rc = pc_sync(&t->task);
+	}
+	pc_close(t->pc);
+	t->pc = NULL;
+	if (t->crash) {
+		image_kill(t->img);
+		end = 0;
+	} else {
+		end = image_close(t->img);
+	}
+	t->img = NULL;
+	t->finished = true;
+	return rc < 0 ? rc : end;
+}
+
+static const struct counters *image_counters(struct target *target)
+{
+	return &of(target)->result;
+}
+
+static void image_target_close(struct target *target)
+{
+	struct image_target *t = of(target);
+
+	if (t->img != NULL) {
+		/* A failed replay: the image stays consistent, what was not synced is dropped. */
+		close_files(t);
+		if (t->pc != NULL)
+			pc_close(t->pc);
+		image_close(t->img);
+	}
+	hash_free(&t->files);
+	dev_close(t->dev);
+	free(t->pattern);
+	free(t->copy);
+	free(t);
+}
+
+static const struct target_ops image_ops = {
+    .node = target_node,
+    .begin = image_begin,
+    .tick = image_tick,
+    .op = image_op,
+    .finish = image_finish,
+    .counters = image_counters,
+    .close = image_target_close,
+};
+
+static int open_image(struct image_target *t, const char *path, const struct ek_replay_options *opt,
+		      uint32_t hz)
+{
+	struct image_opts o = {.flags = IMAGE_WRITE,
+			       .offset = opt->offset,
+			       .now = t->start,
+			       .tick_ns = 1000000000u / hz,
+			       .dioread_lock = (opt->flags & EK_REPLAY_DIOREAD_LOCK) != 0,
+			       .nodelalloc = (opt->flags & EK_REPLAY_NODELALLOC) != 0};
+	struct pc_config cfg = {.memory = opt->memory,
+				.background_pages = opt->background_bytes / PAGE_BYTES,
+				.dirty_pages = opt->dirty_bytes / PAGE_BYTES};
+	int rc = dev_open(path, DEV_WRITE, t->target.d, &t->dev);
+
+	if (rc == 0)
+		rc = image_open(t->dev, &o, t->target.d, &t->img);
+	if (rc < 0)
+		return rc;
+	task_init(&t->task, t->img);
+	t->task.umask = opt->umask == 0 ? 022 : opt->umask == UINT32_MAX ? 0 : opt->umask;
+	return pc_open(t->img, &t->task, &cfg, t->target.d, &t->pc);
+}
+
+int target_open_image(const char *path, const struct ek_replay_options *opt, struct ek_time start,
+		      uint32_t hz, struct diag *d, struct target **ret)
+{
+	struct image_target *t = mem_zero(sizeof(*t));
+	int rc = -ENOMEM;
+
+	if (t == NULL)
+		return diag_set(d, -ENOMEM, "out of memory for a replay");
+	t->target.ops = &image_ops;
+	t->target.d = d;
+	t->start = start;
+	t->no_stores = (opt->flags & EK_REPLAY_NO_STORES) != 0;
+	t->crash = (opt->flags & EK_REPLAY_CRASH) != 0;
+	t->pattern = malloc(PATTERN_BYTES);
+	t->copy = malloc(COPY_BYTES);
+	if (t->pattern != NULL && t->copy != NULL) {
+		for (unsigned i = 0; i < PATTERN_BYTES; i++)
+			t->pattern[i] = (uint8_t)i;
+		rc = open_image(t, path, opt, hz);
+	}
+	if (rc < 0) {
+		image_target_close(&t->target);
+		return diag_set(d, rc, "out of memory for a replay");
+	}
+	*ret = &t->target;
+	return 0;
+}

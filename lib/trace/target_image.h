@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The image target's insides: what its two files share. */
+#ifndef TRACE_TARGET_IMAGE_H
+#define TRACE_TARGET_IMAGE_H
+
+#include "base/hash.h"
+#include "fs/image.h"
+#include "fs/inode.h"
+#include "pagecache/pagecache.h"
+#include "trace/target.h"
+
+/* An open file of the trace. */
+struct open_file {
+	struct hash_node node;
+	struct ek_inode *inode;
+	bool writer;
+	unsigned sync; /* enum pc_write_flag */
+	bool direct;
+};
+
+struct image_target {
+	struct target target;
+	struct dev *dev;
+	struct ek_image *img;
+	struct pagecache *pc;
+	struct task task;
+	struct hash files;
+	struct open_file *last; /* used last */
+	struct counters base;   /* at begin() */
+	struct counters result;
+	uint8_t *pattern; /* 00 01 .. ff, one period */
+	uint8_t *copy;    /* buffer of copies */
+	struct ek_time start;
+	uint64_t now_ns, next_tick;
+	bool finished, no_stores, crash;
+};
+
+struct open_file *image_file(struct image_target *t, uint32_t handle);
+
+/* Operations on names (target_image_names.c). */
+int image_op_open(struct image_target *t, const struct op *o);
+int image_op_close(struct image_target *t, const struct op *o);
+int image_op_name(struct image_target *t, const struct op *o);
+int image_op_attr(struct image_target *t, const struct op *o);
+int image_node(struct image_target *t, const struct op_node *n);
+void image_close_file(struct image_target *t, struct open_file *f);
+
+/* Written bytes of an op. */
+struct pc_source image_source(const struct image_target *t, const struct op *o);
+
+#endif

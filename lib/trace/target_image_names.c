@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Replay onto an image: open, close, names, attributes, and the files that were there before. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/mem.h"
+#include "fs/credits.h"
+#include "fs/namei.h"
+#include "fs/xattr.h"
+#include "trace/target_image.h"
+
+/* ---- open and close ---- */
+
+static int open_existing(struct image_target *t, const struct op *o, struct ek_inode **ret)
+{
+	unsigned flags = (o->flags & OPF_NOFOLLOW) != 0 ? WALK_NOFOLLOW : 0;
+
+	return path_walk(&t->task, o->path.p, flags, ret);
+}
+
+static uint16_t new_mode(const struct image_target *t, uint32_t mode)
+{
+	return (uint16_t)(mode & 07777 & ~t->task.umask);
+}
+
+static int open_new(struct image_target *t, const struct op *o, struct ek_inode **ret)
+{
+	uint32_t mode = (o->flags & OPF_MODE) != 0 ? o->mode : 0666, len;
+	struct ek_inode *dir;
+	const char *name;
+	int rc;
+
+	if ((o->flags & OPF_TMPFILE) != 0) {
+		rc = path_walk(&t->task, o->path.p, 0, &dir);
+		if (rc == 0) {
+			rc = fs_tmpfile(&t->task, dir, new_mode(t, mode), ret);
+			inode_put(&t->task, dir);
+		}
+		return rc;
+	}
+	rc = path_parent(&t->task, o->path.p, &dir, &name, &len);
+	if (rc < 0)
+		return rc;
+	rc = fs_create(&t->task, dir, name, len, new_mode(t, mode), ret);
+	inode_put(&t->task, dir);
+	return rc;
+}
+
+static int open_inode(struct image_target *t, const struct op *o, struct ek_inode **ret)
+{
+	bool fresh = false;
+	int rc = (o->flags & OPF_TMPFILE) != 0 ? -ENOENT : open_existing(t, o, ret);
+
+	if (rc == -ENOENT && (o->flags & (OPF_CREAT | OPF_TMPFILE)) != 0) {
+		rc = open_new(t, o, ret);
+		fresh = true;
+	} else if (rc == 0 && (o->flags & OPF_CREAT) != 0 && (o->flags & OPF_EXCL) != 0) {
+		inode_put(&t->task, *ret);
+		return -EEXIST;
+	}
+	if (rc == 0 && !fresh && (o->flags & OPF_TRUNC) != 0 && inode_is_file(*ret)) {
+		rc = inode_set_size(&t->task, *ret, 0);
+		if (rc < 0)
+			inode_put(&t->task, *ret);
+	}
+	return rc;
+}
+
+int image_op_open(struct image_target *t, const struct op *o)
+{
+	struct open_file *f;
+	int rc;
+
+	if (o->handle == 0)
+		return -EBADF;
+	if (image_file(t, o->handle) != NULL)
+		return diag_set(t->target.d, -EINVAL, "handle h%u is opened twice", o->handle);
+	f = mem_zero(sizeof(*f));
+	if (f == NULL)
+		return -ENOMEM;
+	rc = open_inode(t, o, &f->inode);
+	if (rc < 0) {
+		free(f);
+		return rc;
+	}
+	f->writer = (o->flags & OPF_WRITE) != 0;
+	f->direct = (o->flags & OPF_DIRECT) != 0;
+	f->sync = ((o->flags & OPF_SYNC) != 0 ? PC_SYNC : 0u) |
+		  ((o->flags & OPF_DSYNC) != 0 ? PC_DSYNC : 0u);
+	hash_insert(&t->files, &f->node, o->handle);
+	return pc_opened(&t->task, f->inode, f->writer);
+}
+
+void image_close_file(struct image_target *t, struct open_file *f)
+{
+	pc_closed(&t->task, f->inode, f->writer);
+	inode_put(&t->task, f->inode);
+	free(f);
+}
+
+int image_op_close(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	hash_remove(&t->files, &f->node);
+	t->last = NULL;
+	image_close_file(t, f);
+	return 0;
+}
+
+/* ---- names ---- */
+
+/* The folder and last component of a path; the caller puts the folder. */
+struct place {
+	struct ek_inode *dir;
+	const char *name;
+	uint32_t len;
+};
+
+static int find_place(struct image_target *t, const struct op_str *path, struct place *ret)
+{
+	return path_parent(&t->task, path->p, &ret->dir, &ret->name, &ret->len);
+}
+
+static int do_link(struct image_target *t, const struct op *o)
+{
+	struct ek_inode *inode;
+	struct place to;
+	int rc = path_walk(&t->task, o->path.p, WALK_NOFOLLOW, &inode);
+
+	if (rc < 0)
+		return rc;
+	rc = find_place(t, &o->path2, &to);
+	if (rc == 0) {
+		rc = fs_link(&t->task, inode, to.dir, to.name, to.len);
+		inode_put(&t->task, to.dir);
+	}
+	inode_put(&t->task, inode);
+	return rc;
+}
+
+static int do_rename(struct image_target *t, const struct op *o)
+{
+	struct place from, to;
+	unsigned flags = ((o->flags & OPF_NOREPLACE) != 0 ? RENAME_NO_REPLACE : 0u) |
+			 ((o->flags & OPF_EXCHANGE) != 0 ? RENAME_SWAP : 0u) |
+			 ((o->flags & OPF_WHITEOUT) != 0 ? RENAME_MAKE_WHITEOUT : 0u);
+	int rc = find_place(t, &o->path, &from);
+
+	if (rc < 0)
+		return rc;
+	rc = find_place(t, &o->path2, &to);
+	if (rc == 0) {
+		rc = fs_rename(&t->task, from.dir, from.name, from.len, to.dir, to.name, to.len,
+			       flags);
+		inode_put(&t->task, to.dir);
+	}
+	inode_put(&t->task, from.dir);
+	return rc;
+}
+
+static int do_name(struct image_target *t, const struct op *o, const struct place *at)
+{
+	struct task *k = &t->task;
+	uint16_t mode = (uint16_t)(o->mode & (uint32_t)~t->task.umask);
+
+	switch (o->code) {
+	case OP_MKDIR:
+		return fs_mkdir(k, at->dir, at->name, at->len, new_mode(t, o->mode), NULL);
+	case OP_RMDIR:
+		return fs_rmdir(k, at->dir, at->name, at->len);
+	case OP_UNLINK:
+		return fs_unlink(k, at->dir, at->name, at->len);
+	case OP_SYMLINK:
+		return fs_symlink(k, at->dir, at->name, at->len, o->path.p, o->path.n, NULL);
+	case OP_MKNOD:
+		return fs_mknod(k, at->dir, at->name, at->len, mode, (uint32_t)(o->dev >> 32),
+				(uint32_t)o->dev, NULL);
+	default:
+		return -EINVAL;
+	}
+}
+
+int image_op_name(struct image_target *t, const struct op *o)
+{
+	struct place at;
+	int rc;
+
+	if (o->code == OP_LINK)
+		return do_link(t, o);
+	if (o->code == OP_RENAME)
+		return do_rename(t, o);
+	rc = find_place(t, o->code == OP_SYMLINK ? &o->path2 : &o->path, &at);
+	if (rc < 0)
+		return rc;
+	rc = do_name(t, o, &at);
+	inode_put(&t->task, at.dir);
+	return rc;
+}
+
+/* ---- attributes ---- */
+
+static bool pick_time(const struct image_target *t, const struct op_time *from, struct ek_time *to)
+{
+	if (from->nsec == OP_TIME_OMIT)
+		return false;
+	if (from->nsec == OP_TIME_NOW || from->nsec == OP_TIME_UNKNOWN)
+		*to = t->img->now;
+	else
+		*to = (struct ek_time){from->sec, from->nsec};
+	return true;
+}
+
+static int set_attr(struct image_target *t, struct ek_inode *inode, const struct op *o)
+{
+	struct attr a = {0};
+
+	switch (o->code) {
+	case OP_CHMOD:
+		a.mask = ATTR_MODE;
+		a.mode = (uint16_t)o->mode;
+		break;
+	case OP_CHOWN:
+		a.mask = (o->uid != UINT32_MAX ? (unsigned)ATTR_UID : 0u) |
+			 (o->gid != UINT32_MAX ? (unsigned)ATTR_GID : 0u);
+		a.uid = o->uid;
+		a.gid = o->gid;
+		break;
+	case OP_UTIMENS:
+		if (pick_time(t, &o->atime, &a.atime))
+			a.mask |= ATTR_ATIME;
+		if (pick_time(t, &o->mtime, &a.mtime))
+			a.mask |= ATTR_MTIME;
+		break;
+	case OP_SETPROJECT:
+		a.mask = ATTR_PROJECT;
+		a.project = (uint32_t)o->arg;
+		break;
+	default:
+		return 0;
+	}
+	return a.mask != 0 ? fs_setattr(&t->task, inode, &a) : 0;
+}
+
+static int set_xattr(struct image_target *t, struct ek_inode *inode, const struct op *o)
+{
+	uint64_t len = MIN(o->len, (uint64_t)65536);
+	struct pc_source src = image_source(t, o);
+	uint8_t *value = malloc(len != 0 ? len : 1);
+	struct handle *h;
+	int rc, stop;
+
+	if (value == NULL)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < len; i++)
+		value[i] = src.ptr == NULL ? 0 : src.period ? src.ptr[i % src.period] : src.ptr[i];
+	rc = task_start_inode(&t->task, inode, HANDLE_XATTR, credits_data(t->img) + 6, 0, &h);
+	if (rc == 0) {
+		rc = o->code == OP_SETXATTR ? xattr_set(&t->task, inode, o->name.p, value, len, 0)
+					    : xattr_remove(&t->task, inode, o->name.p);
+		stop = handle_stop(h);
+		rc = rc < 0 ? rc : stop;
+	}
+	free(value);
+	return rc;
+}
+
+static int change(struct image_target *t, struct ek_inode *inode, const struct op *o)
+{
+	if (o->code == OP_TRUNCATE || o->code == OP_FTRUNCATE)
+		return inode_set_size(&t->task, inode, o->len);
+	if (o->code == OP_SETXATTR || o->code == OP_REMOVEXATTR)
+		return set_xattr(t, inode, o);
+	return set_attr(t, inode, o);
+}
+
+int image_op_attr(struct image_target *t, const struct op *o)
+{
+	unsigned flags = (o->flags & OPF_NOFOLLOW) != 0 ? WALK_NOFOLLOW : 0;
+	struct ek_inode *inode;
+	int rc;
+
+	if (o->path.n == 0) {
+		struct open_file *f = image_file(t, o->handle);
+
+		return f != NULL ? change(t, f->inode, o) : -EBADF;
+	}
+	rc = path_walk(&t->task, o->path.p, flags, &inode);
+	if (rc < 0)
+		return rc;
+	rc = change(t, inode, o);
+	inode_put(&t->task, inode);
+	return rc;
+}
+
+/* ---- initial files ---- */
+
+static int make_node(struct image_target *t, const struct op_node *n, const struct place *at,
+		     struct ek_inode **ret)
+{
+	struct task *k = &t->task;
+	uint16_t mode = (uint16_t)(n->mode & 07777);
+	uint32_t major = (uint32_t)(n->dev >> 32), minor = (uint32_t)n->dev;
+
+	switch (n->type) {
+	case 'f':
+		return fs_create(k, at->dir, at->name, at->len, mode, ret);
+	case 'd':
+		return fs_mkdir(k, at->dir, at->name, at->len, mode, ret);
+	case 'l':
+		return fs_symlink(k, at->dir, at->name, at->len, n->target.p, n->target.n, ret);
+	case 'c':
+		return fs_mknod(k, at->dir, at->name, at->len, S_IFCHR | mode, major, minor, ret);
+	case 'b':
+		return fs_mknod(k, at->dir, at->name, at->len, S_IFBLK | mode, major, minor, ret);
+	case 'p':
+		return fs_mknod(k, at->dir, at->name, at->len, S_IFIFO | mode, 0, 0, ret);
+	case 's':
+		return fs_mknod(k, at->dir, at->name, at->len, S_IFSOCK | mode, 0, 0, ret);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Mode, owner and times as they were; the modes of folders were set when they were made. */
+static int dress_node(struct image_target *t, struct ek_inode *inode, const struct op_node *n)
+{
+	struct attr a = {
+	    .mask = ATTR_MODE, .mode = (uint16_t)n->mode, .uid = n->uid, .gid = n->gid};
+
+	if (n->uid != inode->rec.uid || n->gid != inode->rec.gid)
+		a.mask |= ATTR_UID | ATTR_GID;
+	if (n->mtime.nsec != OP_TIME_UNKNOWN && pick_time(t, &n->mtime, &a.mtime))
+		a.mask |= ATTR_MTIME;
+	if (n->atime.nsec != OP_TIME_UNKNOWN && pick_time(t, &n->atime, &a.atime))
+		a.mask |= ATTR_ATIME;
+	return fs_setattr(&t->task, inode, &a);
+}
+
+static int fill_node(struct image_target *t, struct ek_inode *inode, const struct op_node *n)
+{
+	struct pc_source src = {t->pattern, 256};
+	int64_t rc;
+
+	if (n->type != 'f' || n->size == 0)
+		return 0;
+	rc = pc_write(&t->task, inode, 0, n->size, &src, 0);
+	return rc < 0 ? (int)rc : (uint64_t)rc < n->size ? -ENOSPC : 0;
+}
+
+int image_node(struct image_target *t, const struct op_node *n)
+{
+	struct ek_inode *inode;
+	struct place at;
+	int rc;
+
+	diag_clear(&t->img->diag);
+	rc = path_walk(&t->task, n->path.p, WALK_NOFOLLOW, &inode);
+	if (rc == -ENOENT) {
+		rc = find_place(t, &n->path, &at);
+		if (rc == 0) {
+			diag_clear(&t->img->diag);
+			rc = make_node(t, n, &at, &inode);
+			inode_put(&t->task, at.dir);
+		}
+		if (rc == 0)
+			rc = fill_node(t, inode, n);
+	}
+	if (rc < 0)
+		return diag_set(t->target.d, rc, "initial file %s: %s", n->path.p,
+				t->img->diag.text);
+	rc = dress_node(t, inode, n);
+	inode_put(&t->task, inode);
+	return rc;
+}
