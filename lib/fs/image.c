@@ -312,6 +312,7 @@ static int recover(struct task *t)
 		rc = jnl_recover(img->jnl, &transactions);
 	if (rc < 0)
 		return rc;
+	img->recovered = true;
 	jnl_kill(img->jnl);
 	img->jnl = NULL;
 	unload_layers(img);
@@ -458,6 +459,8 @@ static void release(struct ek_image *img)
 	}
 	if (img->base != NULL)
 		dev_close(dev);
+	if (img->heir != NULL && img->heir->code == 0)
+		*img->heir = img->diag;
 	free(img);
 }
 

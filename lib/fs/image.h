@@ -29,6 +29,7 @@ struct dev;
 struct ek_inode;
 struct inode_cache;
 struct orphan_file;
+struct session;
 
 /* What differs with the owner of file data: the page cache above, or nobody (blocks are then read
  * and written in place).  All may be NULL. */
@@ -93,8 +94,11 @@ struct ek_image {
 	uint32_t tick_ns;   /* timestamps advance in steps of this, 4 ms at HZ=250 */
 	uint32_t next_generation;
 	bool writable, dirty_super;
-	bool recovering;   /* orphans are being processed: inodes without links may be read */
-	bool sampled_open; /* the first open of a file updates the superblock, like Linux */
+	bool recovered;          /* a log was replayed when it was opened */
+	bool recovering;         /* orphans are being processed: inodes without links may be read */
+	bool sampled_open;       /* the first open of a file updates the superblock, like Linux */
+	struct session *session; /* of the public API's caller, or NULL */
+	struct diag *heir;       /* gets diag when the image goes; may be NULL */
 };
 
 /* Work in progress of one thread: what the kernel calls current. */

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Images of the public API: opened from a path, closed, and entered by one caller at a time.
+ *
+ * The layers below tell stories in two places, the device's diag (which is the context's) and the
+ * image's; session_tell picks the one that belongs to the error returned.
+ */
+#include "fs/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/escape.h"
+#include "base/mem.h"
+#include "extkit/image.h"
+#include "io/dev.h"
+
+/* ---- calls ---- */
+
+struct task *session_begin(struct ek_image *img)
+{
+	struct session *s = img->session;
+
+	pthread_mutex_lock(&s->lock);
+	diag_clear(&s->ctx->diag);
+	diag_clear(&img->diag);
+	return &s->task;
+}
+
+void session_tell(struct ek_image *img, int rc, const char *what, const char *name)
+{
+	struct diag *d = &img->session->ctx->diag;
+	char shown[256], why[128];
+
+	if (rc >= 0)
+		return;
+	if (d->code == 0 && img->diag.code == rc)
+		*d = img->diag;
+	if (d->code == rc)
+		return;
+	escape_to(shown, sizeof(shown), name, strlen(name));
+	diag_replace(d, rc, "%s: %s: %s", what, shown, strerror_r(-rc, why, sizeof(why)));
+}
+
+int session_end(struct ek_image *img, int rc, const char *what, const char *name)
+{
+	session_tell(img, rc, what, name);
+	pthread_mutex_unlock(&img->session->lock);
+	return rc;
+}
+
+int session_check_writable(struct ek_image *img)
+{
+	if (img->writable)
+		return 0;
+	return diag_set(&img->diag, -EROFS, "cannot change %s: it was opened for reading",
+			img->session->file->name);
+}
+
+void session_hand_out(void *to, size_t have, const void *from, size_t size)
+{
+	size_t n = MIN(have, size);
+
+	if (n > sizeof(size_t))
+		memcpy((uint8_t *)to + sizeof(size_t), (const uint8_t *)from + sizeof(size_t),
+		       n - sizeof(size_t));
+}
+
+/* ---- open ---- */
+
+static unsigned image_flags(const struct ek_image_options *opt)
+{
+	return ((opt->flags & EK_IMAGE_WRITE) != 0 ? IMAGE_WRITE : 0) |
+	       ((opt->flags & EK_IMAGE_NO_RECOVERY) != 0 ? IMAGE_NO_RECOVERY : 0);
+}
+
+static int check_options(struct ek_ctx *ctx, const struct ek_image_options *opt)
+{
+	unsigned both = EK_IMAGE_WRITE | EK_IMAGE_NO_RECOVERY;
+
+	if ((opt->flags & both) == both)
+		return diag_set(&ctx->diag, -EINVAL,
+				"an image whose journal is not looked at cannot be written");
+	if (opt->now.nsec > 999999999)
+		return diag_set(&ctx->diag, -EINVAL, "now: %u nanoseconds are a second or more",
+				opt->now.nsec);
+	return 0;
+}
+
+static struct ek_time clock_or(struct ek_time now)
+{
+	struct timespec ts;
+
+	if (now.sec != 0 || now.nsec != 0 || clock_gettime(CLOCK_REALTIME, &ts) < 0)
+		return now;
+	return (struct ek_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
+}
+
+static int open_image(struct ek_ctx *ctx, struct dev *file, const struct ek_image_options *opt,
+		      struct ek_image **ret)
+{
+	struct image_opts inner = {
+	    .flags = image_flags(opt),
+	    .offset = opt->offset,
+	    .cache_bytes = (size_t)MIN(opt->cache, (uint64_t)SIZE_MAX / 2),
+	    .now = clock_or(opt->now),
+	};
+	struct session *s = mem_zero(sizeof(*s));
+	struct ek_image *img;
+	int rc;
+
+	if (s == NULL)
+		return diag_set(&ctx->diag, -ENOMEM, "out of memory for an image");
+	rc = image_open(file, &inner, &ctx->diag, &img);
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
+	s->ctx = ctx;
+	s->file = file;
+	s->was_dirty = img->recovered;
+	task_init(&s->task, img);
+	pthread_mutex_init(&s->lock, NULL);
+	img->session = s;
+	*ret = img;
+	return 0;
+}
+
+int ek_image_open(struct ek_ctx *ctx, const char *path, const struct ek_image_options *opt,
+		  struct ek_image **ret)
+{
+	struct ek_image_options o = {.size = sizeof(o)};
+	struct dev *file;
+	unsigned flags;
+	int rc;
+
+	diag_clear(&ctx->diag);
+	if (opt != NULL)
+		session_hand_out(&o, opt->size, opt, sizeof(o));
+	rc = check_options(ctx, &o);
+	if (rc < 0)
+		return rc;
+	flags = ((o.flags & EK_IMAGE_WRITE) != 0 ? (unsigned)DEV_WRITE : 0) |
+		((o.flags & EK_IMAGE_MOUNTED_OK) != 0 ? (unsigned)DEV_MOUNTED_OK : 0);
+	rc = dev_open(path, flags, &ctx->diag, &file);
+	if (rc < 0)
+		return rc;
+	rc = open_image(ctx, file, &o, ret);
+	if (rc < 0) {
+		dev_close(file);
+		if (ctx->diag.code == 0)
+			diag_set(&ctx->diag, rc, "cannot open %s: %s", path, strerror(-rc));
+	}
+	return rc;
+}
+
+int ek_image_close(struct ek_image *img)
+{
+	struct session *s;
+	int rc;
+
+	if (img == NULL)
+		return 0;
+	s = img->session;
+	diag_clear(&s->ctx->diag);
+	diag_clear(&img->diag);
+	img->heir = &s->ctx->diag;
+	rc = image_close(img);
+	if (rc < 0)
+		diag_set(&s->ctx->diag, rc, "cannot finish %s: %s", s->file->name, strerror(-rc));
+	else
+		diag_clear(&s->ctx->diag);
+	dev_close(s->file);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	return rc;
+}
+
+int ek_image_sync(struct ek_image *img)
+{
+	return session_end(img, image_sync(session_begin(img)), "cannot sync",
+			   img->session->file->name);
+}
