@@ -46,7 +46,9 @@ enum ek_put_flag {
 	EK_PUT_PARENTS = 1 << 1  /* make missing folders on the way, 0755 */
 };
 
-/* Makes the regular file path from what fd holds, from its position to its end.  Holes that the
+/* A link at the end of path is not followed: it is what would be replaced.
+ *
+ * Makes the regular file path from what fd holds, from its position to its end.  Holes that the
  * host knows of stay holes.  attr may be NULL.  *ret_bytes (may be NULL) gets the length.
  *
  * -EEXIST without EK_PUT_REPLACE, -EISDIR, -ENOENT, -ENOTDIR; -ENOSPC tells how many blocks are
@@ -58,7 +60,8 @@ EK_EXPORT EK_MUST int ek_put_fd(struct ek_image *img, const char *path, int fd, 
 EK_EXPORT EK_MUST int ek_put_bytes(struct ek_image *img, const char *path, const void *bytes,
 				   size_t len, unsigned flags, const struct ek_attr *attr);
 
-/* Makes a folder.  flags: EK_PUT_PARENTS, and then a folder that is there already is fine. */
+/* Makes a folder.  flags: EK_PUT_PARENTS, and then a folder that is there already is fine and keeps
+ * what it has.  Owner, times and attributes follow in transactions of their own. */
 EK_EXPORT EK_MUST int ek_mkdir(struct ek_image *img, const char *path, unsigned flags,
 			       const struct ek_attr *attr);
 

@@ -146,12 +146,18 @@ struct ek_found {
 	int error;              /* why not, or why a folder is not entered; 0 when all is well */
 };
 
-/* Walks everything below inode, folders before what is in them, entries in stored order. */
-EK_EXPORT EK_MUST int ek_walk_open(struct ek_inode *inode, struct ek_walk **ret);
+enum ek_walk_flag {
+	EK_WALK_SORTED = 1 << 0 /* entries of a folder by name (bytes), else as they are stored */
+};
 
-/* 1 and the next inode, 0 at the end.  What cannot be read is reported in ret->error with its story
- * on the context, and the walk goes on.  Folders that were seen already (a loop in a damaged image)
- * and those deeper than 256 are not entered.  An error is returned only when nothing can follow. */
+/* Walks everything below inode, folders before what is in them. */
+EK_EXPORT EK_MUST int ek_walk_open(struct ek_inode *inode, unsigned flags, struct ek_walk **ret);
+
+/* 1 and the next inode, 0 at the end.  A part of a path never is "", ".", ".." nor has it "/" or a
+ * zero byte inside: such a name is damage and reported like the rest.  What cannot be read is
+ * reported in ret->error with its story on the context, and the walk goes on.  Folders that were
+ * seen already (a loop in a damaged image) and those deeper than 256 are not entered.  An error is
+ * returned only when nothing can follow. */
 EK_EXPORT EK_MUST int ek_walk_next(struct ek_walk *walk, struct ek_found *ret);
 
 /* Does not enter the folder that was found last. */

@@ -46,6 +46,11 @@ enum rename_flag { RENAME_NO_REPLACE = 1, RENAME_SWAP = 2, RENAME_MAKE_WHITEOUT 
 int fs_rename(struct task *t, struct ek_inode *old_dir, const char *old_name, uint32_t old_len,
 	      struct ek_inode *new_dir, const char *new_name, uint32_t new_len, unsigned flags);
 
+/* A nameless file takes the name of a file, link or node, which loses it, in one transaction.
+ * -ENOENT, -EISDIR. */
+int fs_link_over(struct task *t, struct ek_inode *inode, struct ek_inode *dir, const char *name,
+		 uint32_t len);
+
 /* Target of a link, terminated; -ENAMETOOLONG when cap is too small. */
 int fs_readlink(struct task *t, struct ek_inode *inode, char *buf, uint32_t cap);
 

@@ -226,3 +226,36 @@ out:
 		inode_put(t, from.inode);
 	return rc;
 }
+
+/* ---- a nameless file takes over a name ---- */
+
+int fs_link_over(struct task *t, struct ek_inode *inode, struct ek_inode *dir, const char *name,
+		 uint32_t len)
+{
+	struct end to = {dir, NULL, name, len};
+	struct handle *h;
+	int rc = lookup(t, &to), end;
+
+	if (rc < 0)
+		return rc;
+	rc = inode_is_dir(to.inode) ? -EISDIR : 0;
+	if (rc == 0)
+		rc = task_start_inode(t, dir, HANDLE_DIR, credits_rename(t->img), 0, &h);
+	if (rc < 0)
+		goto out;
+	rc = set_entry(t, &to, inode);
+	if (rc == 0) {
+		inode->rec.links++;
+		inode->rec.ctime = image_now(t->img);
+		rc = orphan_remove(t, inode);
+	}
+	if (rc == 0)
+		rc = inode_mark_dirty(t, inode, MARK_LINK);
+	if (rc == 0)
+		rc = lose_name(t, to.inode);
+	end = handle_stop(h);
+	rc = rc < 0 ? rc : end;
+out:
+	inode_put(t, to.inode);
+	return rc;
+}

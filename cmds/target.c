@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From an image argument to an open image, and what all image verbs share on the way. */
+#include "target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "fail.h"
+
+static bool exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* "disk.img@@1M": the sign, NULL when text has none or names a file with it. */
+static char *offset_of(char *text)
+{
+	char *last = NULL;
+
+	for (char *at = text; (at = strstr(at, "@@")) != NULL; at += 2)
+		last = at;
+	return last != NULL && !exists(text) ? last : NULL;
+}
+
+static bool names_image(char *text)
+{
+	char *sign = offset_of(text);
+	bool yes;
+
+	if (sign == NULL)
+		return exists(text);
+	*sign = '\0';
+	yes = exists(text);
+	*sign = '@';
+	return yes;
+}
+
+/* The ':' between image and path, NULL when there is none. */
+static char *split_of(char *text)
+{
+	char *first = strstr(text, ":/");
+
+	if (names_image(text))
+		return NULL;
+	for (char *at = first; at != NULL; at = strstr(at + 1, ":/")) {
+		bool yes;
+
+		*at = '\0';
+		yes = names_image(text);
+		*at = ':';
+		if (yes)
+			return at;
+	}
+	return first;
+}
+
+int target_parse(struct run *run, const char *arg, struct target *ret)
+{
+	struct target t = {.image = strdup(arg), .path = "/"};
+	char *split, *sign;
+
+	if (t.image == NULL)
+		return fail(run, EXIT_HOST, "%s", _("no memory"));
+	split = split_of(t.image);
+	if (split != NULL) {
+		*split = '\0';
+		t.path = split + 1;
+		t.has_path = true;
+	}
+	sign = offset_of(t.image);
+	if (sign != NULL) {
+		if (opt_size(sign + 2, &t.offset) != 0 && opt_number(sign + 2, &t.offset) != 0) {
+			int code = fail_usage(run, _("'%s' is no offset"), sign + 2);
+
+			free(t.image);
+			return code;
+		}
+		*sign = '\0';
+	}
+	*ret = t;
+	return EXIT_DONE;
+}
+
+int target_now(struct run *run, struct ek_time *ret)
+{
+	const char *text = getenv("SOURCE_DATE_EPOCH");
+	uint64_t sec;
+
+	if (text == NULL || *text == '\0')
+		return EXIT_DONE;
+	if (opt_number(text, &sec) != 0 || sec > INT64_MAX)
+		return fail_usage(run, _("SOURCE_DATE_EPOCH: '%s' is not a number of seconds"),
+				  text);
+	ret->sec = (int64_t)sec;
+	/* 0 means the host's clock: the first nanosecond of 1970 is near enough */
+	ret->nsec = sec == 0 ? 1 : 0;
+	return EXIT_DONE;
+}
+
+int target_open(struct run *run, const char *arg, unsigned flags, struct target *ret)
+{
+	struct ek_image_options opt = {.size = sizeof(opt), .flags = flags};
+	struct target t;
+	int code = target_now(run, &opt.now), err;
+
+	if (code != EXIT_DONE || (code = target_parse(run, arg, &t)) != EXIT_DONE)
+		return code;
+	opt.offset = t.offset;
+	err = ek_image_open(run->ctx, t.image, &opt, &t.img);
+	if (err < 0) {
+		free(t.image);
+		/* what is no filesystem is the image's fault, not the command line's */
+		return err == -EINVAL ? fail(run, EXIT_DAMAGED, "%s", ek_ctx_message(run->ctx))
+				      : fail_call(run, err);
+	}
+	*ret = t;
+	return EXIT_DONE;
+}
+
+int target_end(struct run *run, struct target *target, int code)
+{
+	int err = target->img != NULL ? ek_image_close(target->img) : 0;
+
+	free(target->image);
+	return err < 0 && code == EXIT_DONE ? fail_call(run, err) : code;
+}
+
+void trouble_add(struct run *run, struct trouble *trouble, int err)
+{
+	const char *text = ek_ctx_message(run->ctx);
+
+	if (*text == '\0')
+		text = strerror(-err);
+	if (trouble->count++ == 0) {
+		trouble->code = fail_code(err, ek_ctx_from_host(run->ctx));
+		snprintf(trouble->text, sizeof(trouble->text), "%s", text);
+	}
+	if (!run->json)
+		fprintf(stderr, "extkit %s: %s\n", run->cmd->name, text);
+}
+
+int trouble_end(struct run *run, const struct trouble *trouble)
+{
+	if (trouble->count == 0)
+		return EXIT_DONE;
+	if (!run->json)
+		return trouble->code;
+	return fail(run, trouble->code, "%s", trouble->text);
+}

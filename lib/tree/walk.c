@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The walk of a tree: a stack of open folders instead of recursion, and a set of the folders that
+ * were entered, so that a damaged image with a loop in it ends.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "extkit/inode.h"
+#include "fs/inode.h"
+#include "fs/session.h"
+
+#define DEPTH_LIMIT 256u
+
+/* A folder whose entries are being handed out: from the image, or from the sorted copy. */
+struct level {
+	struct ek_dir *dir;
+	size_t path_len; /* of the folder itself */
+	struct ek_entry **sorted;
+	size_t n, at, cap;
+	int end; /* what the folder ends with after its sorted entries */
+};
+
+struct seen {
+	struct hash_node node;
+};
+
+struct ek_walk {
+	struct ek_image *img;
+	struct ek_inode *start; /* until it was handed out */
+	struct ek_inode *last;  /* handed out, to be entered next unless pruned */
+	struct str path;
+	struct level *levels;
+	size_t depth, cap;
+	struct hash seen;
+	unsigned flags;
+};
+
+int ek_walk_open(struct ek_inode *inode, unsigned flags, struct ek_walk **ret)
+{
+	struct ek_walk *w = mem_zero(sizeof(*w));
+
+	session_begin(inode->img);
+	if (w != NULL) {
+		w->img = inode->img;
+		w->flags = flags;
+		w->start = inode_ref(inode);
+		*ret = w;
+	}
+	return session_end(inode->img, w != NULL ? 0 : -ENOMEM, "cannot walk", "a tree");
+}
+
+/* 1 when the folder is new to this walk, 0 when it was entered before. */
+static int note(struct ek_walk *w, uint32_t ino)
+{
+	struct seen *s;
+
+	if (hash_find(&w->seen, ino) != NULL)
+		return 0;
+	s = mem_zero(sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	hash_insert(&w->seen, &s->node, ino);
+	return 1;
+}
+
+static int refuse(struct ek_walk *w, int rc, const char *why)
+{
+	session_begin(w->img);
+	diag_set(&w->img->diag, rc, "corrupt folder: inode %u: %s", w->last->ino.v, why);
+	return session_end(w->img, rc, "cannot enter", str_text(&w->path));
+}
+
+/* ---- sorted folders ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct ek_entry *const *x = a, *const *y = b;
+	size_t n = (*x)->name_len < (*y)->name_len ? (*x)->name_len : (*y)->name_len;
+	int order = memcmp((*x)->name, (*y)->name, n);
+
+	if (order != 0)
+		return order;
+	return ((*x)->name_len > (*y)->name_len) - ((*x)->name_len < (*y)->name_len);
+}
+
+static int keep_entry(struct level *l, const struct ek_entry *e)
+{
+	size_t size = offsetof(struct ek_entry, name) + e->name_len + 1;
+	struct ek_entry *copy = malloc(size);
+	int rc =
+	    copy == NULL ? -ENOMEM : mem_grow((void **)&l->sorted, &l->cap, l->n + 1, sizeof(copy));
+
+	if (rc < 0) {
+		free(copy);
+		return rc;
+	}
+	memcpy(copy, e, size);
+	l->sorted[l->n++] = copy;
+	return 0;
+}
+
+/* Reads the whole folder; damage is kept for the end, behind the entries that could be read. */
+static void read_sorted(struct level *l)
+{
+	struct ek_entry e;
+
+	while ((l->end = ek_dir_next(l->dir, &e)) == 1) {
+		l->end = keep_entry(l, &e);
+		if (l->end < 0)
+			break;
+	}
+	if (l->n > 1)
+		qsort(l->sorted, l->n, sizeof(struct ek_entry *), by_name);
+}
+
+static int level_next(const struct ek_walk *w, struct level *l, struct ek_entry *ret)
+{
+	struct ek_entry *e;
+
+	if ((w->flags & EK_WALK_SORTED) == 0)
+		return ek_dir_next(l->dir, ret);
+	if (l->at == l->n)
+		return l->end;
+	e = l->sorted[l->at];
+	memcpy(ret, e, offsetof(struct ek_entry, name) + e->name_len + 1);
+	free(e);
+	l->at++;
+	return 1;
+}
+
+static void level_close(struct level *l)
+{
+	while (l->at < l->n)
+		free(l->sorted[l->at++]);
+	free(l->sorted);
+	ek_dir_close(l->dir);
+}
+
+/* ---- steps ---- */
+
+/* Opens the folder that was handed out last. */
+static int enter(struct ek_walk *w)
+{
+	struct ek_dir *dir;
+	int rc;
+
+	if (w->depth >= DEPTH_LIMIT)
+		return refuse(w, -ELOOP, "it lies more than 256 folders deep");
+	rc = note(w, w->last->ino.v);
+	if (rc == 0)
+		return refuse(w, -EUCLEAN, "it has more than one name, or contains itself");
+	if (rc > 0)
+		rc = mem_grow((void **)&w->levels, &w->cap, w->depth + 1, sizeof(*w->levels));
+	if (rc == 0)
+		rc = ek_dir_open(w->last, &dir);
+	if (rc < 0)
+		return rc;
+	w->levels[w->depth] = (struct level){.dir = dir, .path_len = w->path.len};
+	if ((w->flags & EK_WALK_SORTED) != 0)
+		read_sorted(&w->levels[w->depth]);
+	w->depth++;
+	return 0;
+}
+
+static void forget_last(struct ek_walk *w)
+{
+	ek_inode_close(w->last);
+	w->last = NULL;
+}
+
+static int hand_out(struct ek_walk *w, ek_inum ino, size_t name_at, struct ek_found *ret)
+{
+	*ret = (struct ek_found){
+	    .path = str_text(&w->path),
+	    .path_len = w->path.len,
+	    .depth = (unsigned)w->depth,
+	    .ino = ino,
+	    .inode = w->last,
+	};
+	ret->name = ret->path + name_at;
+	return w->path.err != 0 ? w->path.err : 1;
+}
+
+/* A folder that could not be entered or read to its end is found once more, with its error. */
+static int hand_out_error(struct ek_walk *w, int error, ek_inum ino, struct ek_found *ret)
+{
+	int rc = hand_out(w, ino, 0, ret);
+
+	ret->inode = NULL;
+	ret->error = error;
+	return rc;
+}
+
+/* Whoever joins names to paths must be able to trust them. */
+static int check_name(struct ek_walk *w, const struct ek_entry *e)
+{
+	struct ek_image *img = w->img;
+
+	if (e->name_len != 0 && memchr(e->name, '/', e->name_len) == NULL &&
+	    memchr(e->name, '\0', e->name_len) == NULL)
+		return 0;
+	session_begin(img);
+	diag_set(&img->diag, -EUCLEAN, "corrupt dirent: inode %u: its name is no name", e->ino.v);
+	return session_end(img, -EUCLEAN, "cannot read", "a name");
+}
+
+/* The next entry of the innermost folder. */
+static int next_entry(struct ek_walk *w, struct ek_found *ret)
+{
+	struct level *l = &w->levels[w->depth - 1];
+	struct ek_entry e;
+	size_t name_at;
+	int rc = level_next(w, l, &e), error;
+
+	str_cut(&w->path, l->path_len);
+	if (rc <= 0) {
+		level_close(l);
+		w->depth--;
+		return rc == 0 ? 0 : hand_out_error(w, rc, (ek_inum){0}, ret);
+	}
+	if (w->path.len != 0)
+		str_addc(&w->path, '/');
+	name_at = w->path.len;
+	str_add(&w->path, e.name, e.name_len);
+	error = check_name(w, &e);
+	if (error == 0)
+		error = ek_inode_open_number(w->img, e.ino, &w->last);
+	rc = hand_out(w, e.ino, name_at, ret);
+	ret->error = error;
+	return rc;
+}
+
+int ek_walk_next(struct ek_walk *walk, struct ek_found *ret)
+{
+	int rc;
+
+	if (walk->start != NULL) {
+		walk->last = walk->start;
+		walk->start = NULL;
+		return hand_out(walk, walk->last->ino, 0, ret);
+	}
+	if (walk->last != NULL && inode_is_dir(walk->last)) {
+		ek_inum ino = walk->last->ino;
+
+		rc = enter(walk);
+		forget_last(walk);
+		if (rc < 0)
+			return hand_out_error(walk, rc, ino, ret);
+	}
+	forget_last(walk);
+	while (walk->depth > 0) {
+		rc = next_entry(walk, ret);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+void ek_walk_prune(struct ek_walk *walk)
+{
+	forget_last(walk);
+}
+
+void ek_walk_close(struct ek_walk *walk)
+{
+	struct hash_node *n;
+	size_t at = 0;
+
+	if (walk == NULL)
+		return;
+	while (walk->depth > 0)
+		level_close(&walk->levels[--walk->depth]);
+	ek_inode_close(walk->last);
+	ek_inode_close(walk->start);
+	while ((n = hash_pop(&walk->seen, &at)) != NULL)
+		free(hash_entry(n, struct seen, node));
+	hash_free(&walk->seen);
+	free(walk->levels);
+	str_free(&walk->path);
+	free(walk);
+}
