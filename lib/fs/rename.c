@@ -115,19 +115,30 @@ static int set_entry(struct task *t, struct end *at, struct ek_inode *inode)
 	return inode_mark_dirty(t, at->dir, MARK_DIR);
 }
 
+static void one_less(struct ek_inode *dir)
+{
+	if (dir->rec.links > 2)
+		dir->rec.links--;
+}
+
+static void one_more(struct ek_inode *dir)
+{
+	if (dir->rec.links == 1)
+		return;
+	dir->rec.links++;
+	if (dir->rec.links >= LINK_MAX_EXT4)
+		dir->rec.links = 1;
+}
+
 /* A folder that moved points up to its new parent; both parents count it. */
 static int reparent(struct task *t, struct ek_inode *inode, struct ek_inode *from,
 		    struct ek_inode *to, bool counted)
 {
 	int rc = dir_set(t, inode, "..", 2, to);
 
-	if (from->rec.links > 2)
-		from->rec.links--;
-	if (!counted && to->rec.links != 1) {
-		to->rec.links++;
-		if (to->rec.links >= LINK_MAX_EXT4)
-			to->rec.links = 1;
-	}
+	one_less(from);
+	if (!counted)
+		one_more(to);
 	return rc < 0 ? rc : inode_mark_dirty(t, to, MARK_DIR);
 }
 
@@ -171,6 +182,22 @@ static int move(struct task *t, struct end *from, struct end *to)
 	return rc;
 }
 
+/* Folders point up to their new parents.  Two of them cancel out in the parents' counts. */
+static int swap_parents(struct task *t, struct end *a, struct end *b)
+{
+	bool a_is = inode_is_dir(a->inode), b_is = inode_is_dir(b->inode);
+	int rc = a_is ? dir_set(t, a->inode, "..", 2, b->dir) : 0;
+
+	if (rc == 0 && b_is)
+		rc = dir_set(t, b->inode, "..", 2, a->dir);
+	if (rc < 0 || a_is == b_is)
+		return rc;
+	one_less(a_is ? a->dir : b->dir);
+	one_more(a_is ? b->dir : a->dir);
+	rc = inode_mark_dirty(t, a->dir, MARK_DIR);
+	return rc < 0 ? rc : inode_mark_dirty(t, b->dir, MARK_DIR);
+}
+
 static int swap(struct task *t, struct end *a, struct end *b)
 {
 	int rc = set_entry(t, b, a->inode);
@@ -183,10 +210,8 @@ static int swap(struct task *t, struct end *a, struct end *b)
 		rc = inode_mark_dirty(t, a->inode, MARK_LINK);
 	if (rc == 0)
 		rc = inode_mark_dirty(t, b->inode, MARK_LINK);
-	if (rc == 0 && a->dir != b->dir && inode_is_dir(a->inode))
-		rc = reparent(t, a->inode, a->dir, b->dir, false);
-	if (rc == 0 && a->dir != b->dir && inode_is_dir(b->inode))
-		rc = reparent(t, b->inode, b->dir, a->dir, false);
+	if (rc == 0 && a->dir != b->dir)
+		rc = swap_parents(t, a, b);
 	return rc;
 }
 
