@@ -2,7 +2,10 @@
 /*
  * Opening and closing images.
  *
- * 1. The superblock is read and proved; its block becomes a buffer like any other.
+ * 1. The superblock is read and proved; its block becomes a buffer like any other.  Its two sectors
+ * may be of two ages after a power cut.  Outside the log only its RECOVER bit ever changes, so
+ * that such a tear is told from damage; every other change of it is in the log, and recovery must
+ * bring it back.
  * 2. Geometry, group descriptors, the metadata map.
  * 3. The journal: its inode's map, then recovery - in place for writers, into an overlay in memory
  * for readers - after which everything is read again from the start.
@@ -43,14 +46,19 @@ void task_init(struct task *t, struct ek_image *img)
 
 /* ---- superblock ---- */
 
+static const struct super_raw *super_in(const struct geom *g, const struct buf *b)
+{
+	return buf_view(b, g->block_size == 1024 ? 0 : SUPER_OFFSET, SUPER_SIZE);
+}
+
 static int check_super(const struct geom *g, const struct buf *b, struct diag *d)
 {
-	size_t off = g->block_size == 1024 ? 0 : SUPER_OFFSET;
-	const struct super_raw *sb = buf_view(b, off, SUPER_SIZE);
+	return super_verify(super_in(g, b), UINT64_MAX, "superblock", d);
+}
 
-	if (sb == NULL)
-		return diag_set(d, -EUCLEAN, "superblock is outside its block");
-	return super_verify(sb, UINT64_MAX, "superblock", d);
+static int check_torn_super(const struct geom *g, const struct buf *b, struct diag *d)
+{
+	return super_verify_torn(super_in(g, b), UINT64_MAX, "superblock", d);
 }
 
 static void seal_super(const struct geom *g, struct buf *b)
@@ -59,7 +67,8 @@ static void seal_super(const struct geom *g, struct buf *b)
 	    (struct super_raw *)(void *)(b->data + (g->block_size == 1024 ? 0 : SUPER_OFFSET)));
 }
 
-const struct verifier verify_super_block = {"superblock", check_super, seal_super};
+static const struct verifier verify_super_block = {"superblock", check_super, seal_super};
+static const struct verifier verify_torn_super = {"torn superblock", check_torn_super, seal_super};
 
 const struct super_raw *image_super(const struct ek_image *img)
 {
@@ -93,6 +102,43 @@ int image_note_mount(struct ek_image *img, struct handle *h)
 	return image_super_dirty(img, h);
 }
 
+/* A reader must not change the image: what recovery writes stays in memory. */
+static int lay_over(struct ek_image *img)
+{
+	struct dev *over;
+	int rc;
+
+	if (img->writable || img->overlay != NULL)
+		return 0;
+	rc = dev_open_overlay(img->dev, &over);
+	if (rc < 0)
+		return rc;
+	img->overlay = img->dev;
+	img->dev = over;
+	return 0;
+}
+
+/* The checksum is wrong: a tear of the RECOVER bit is mended here and now, any other is left to the
+ * log if there is one. */
+static int mend_super(struct ek_image *img, struct super_raw *sb)
+{
+	int rc;
+
+	if (super_mend(sb)) {
+		rc = lay_over(img);
+		if (rc == 0)
+			rc = dev_write(img->dev, SUPER_OFFSET, sb, sizeof(*sb));
+		return rc < 0 ? rc : super_verify(sb, img->dev->size, "superblock", &img->diag);
+	}
+	if ((img->opts.flags & IMAGE_NO_RECOVERY) != 0 || img->recovered ||
+	    (le32_get(sb->s_feature_compat) & COMPAT_HAS_JOURNAL) == 0 ||
+	    (le32_get(sb->s_feature_incompat) & INCOMPAT_RECOVER) == 0 ||
+	    super_verify_torn(sb, img->dev->size, "superblock", &img->diag) < 0)
+		return super_verify(sb, img->dev->size, "superblock", &img->diag);
+	img->torn_super = true;
+	return 0;
+}
+
 static int read_super(struct ek_image *img)
 {
 	struct super_raw sb;
@@ -105,6 +151,10 @@ static int read_super(struct ek_image *img)
 	rc = dev_read(img->dev, SUPER_OFFSET, &sb, sizeof(sb));
 	if (rc == 0)
 		rc = super_verify(&sb, img->dev->size, "superblock", &img->diag);
+	if (rc == -EBADMSG)
+		rc = mend_super(img, &sb);
+	else if (rc == 0)
+		img->torn_super = false;
 	if (rc < 0)
 		return rc;
 	geom_free(&img->geom);
@@ -122,8 +172,9 @@ static int load_layers(struct ek_image *img)
 
 	if (rc < 0)
 		return rc;
-	rc = buf_get(img->cache, (ek_pblk){block}, &verify_super_block, (struct buf_owner){0, 0},
-		     &img->super_buf);
+	rc = buf_get(img->cache, (ek_pblk){block},
+		     img->torn_super ? &verify_torn_super : &verify_super_block,
+		     (struct buf_owner){0, 0}, &img->super_buf);
 	if (rc < 0)
 		return rc;
 	img->super_off = img->geom.block_size == 1024 ? 0 : SUPER_OFFSET;
@@ -269,22 +320,6 @@ static int open_journal(struct task *t)
 	return rc;
 }
 
-/* A reader must not change the image: what recovery writes stays in memory. */
-static int lay_over(struct ek_image *img)
-{
-	struct dev *over;
-	int rc;
-
-	if (img->writable)
-		return 0;
-	rc = dev_open_overlay(img->dev, &over);
-	if (rc < 0)
-		return rc;
-	img->overlay = img->dev;
-	img->dev = over;
-	return 0;
-}
-
 /* After a crash: bring committed transactions home and look at everything anew. */
 static int recover(struct task *t)
 {
@@ -344,43 +379,92 @@ static int check_writable(struct ek_image *img)
 	return 0;
 }
 
-/* What a mount writes first: the log is in use, and orphans may be in the file. */
-static int mark_in_use(struct task *t)
+/* The superblock as it is on disk, with the RECOVER bit (which only a log asks for) and nothing
+ * else changed: see the top of this file. */
+static int write_recover_bit(struct ek_image *img, bool on)
 {
-	struct ek_image *img = t->img;
+	struct super_raw sb;
+	uint32_t bits, want;
+	int rc = dev_read(img->dev, SUPER_OFFSET, &sb, sizeof(sb));
+
+	if (rc < 0)
+		return rc;
+	bits = le32_get(sb.s_feature_incompat);
+	want = on ? bits | INCOMPAT_RECOVER : bits & ~INCOMPAT_RECOVER;
+	if (bits == want)
+		return 0;
+	sb.s_feature_incompat = le32_make(want);
+	super_seal(&sb);
+	rc = dev_flush(img->dev);
+	if (rc == 0)
+		rc = dev_write(img->dev, SUPER_OFFSET, &sb, sizeof(sb));
+	return rc < 0 ? rc : dev_flush(img->dev);
+}
+
+/* Without a log there is no way but to write the whole of it at once. */
+static int write_super_home(struct ek_image *img, struct super_raw *sb)
+{
+	int rc = dev_flush(img->dev);
+
+	super_seal(sb);
+	if (rc == 0)
+		rc = dev_write(img->dev, SUPER_OFFSET, sb, sizeof(*sb));
+	return rc < 0 ? rc : dev_flush(img->dev);
+}
+
+typedef void super_fn(struct ek_image *img, struct super_raw *sb);
+
+static int change_super(struct task *t, super_fn *change)
+{
 	struct super_raw *sb;
 	struct handle *h;
-	uint32_t bits;
 	int rc = task_start(t, HANDLE_MISC, 1, &h), end;
 
 	if (rc < 0)
 		return rc;
-	rc = image_super_write(img, h, &sb);
+	rc = image_super_write(t->img, h, &sb);
 	if (rc == 0) {
-		if (!jnl_is_none(img->jnl)) {
-			bits = le32_get(sb->s_feature_incompat) | INCOMPAT_RECOVER;
-			sb->s_feature_incompat = le32_make(bits);
-		} else {
-			bits = le16_get(sb->s_state) & ~SUPER_STATE_VALID;
-			sb->s_state = le16_make((uint16_t)bits);
-		}
-		if (img->orphan_file != NULL) {
-			bits = le32_get(sb->s_feature_ro_compat) | RO_COMPAT_ORPHAN_PRESENT;
-			sb->s_feature_ro_compat = le32_make(bits);
-		}
-		sb->s_mtime = le32_make((uint32_t)img->now.sec);
-		sb->s_mtime_hi = (uint8_t)(img->now.sec >> 32);
-		sb->s_mnt_count = le16_make((uint16_t)(le16_get(sb->s_mnt_count) + 1));
-		rc = image_super_dirty(img, h);
+		change(t->img, sb);
+		rc = image_super_dirty(t->img, h);
 	}
 	end = handle_stop(h);
-	if (rc == 0 && end == 0) {
-		super_seal(sb);
-		rc = dev_write(img->dev, SUPER_OFFSET, sb, SUPER_SIZE);
-		if (rc == 0)
-			rc = dev_flush(img->dev);
-	}
 	return rc < 0 ? rc : end;
+}
+
+/* What a mount writes: the log is in use, and orphans may be in the file. */
+static void note_use(struct ek_image *img, struct super_raw *sb)
+{
+	uint32_t bits;
+
+	if (jnl_is_none(img->jnl)) {
+		bits = le16_get(sb->s_state) & ~SUPER_STATE_VALID;
+		sb->s_state = le16_make((uint16_t)bits);
+	} else {
+		bits = le32_get(sb->s_feature_incompat) | INCOMPAT_RECOVER;
+		sb->s_feature_incompat = le32_make(bits);
+	}
+	if (img->orphan_file != NULL) {
+		bits = le32_get(sb->s_feature_ro_compat) | RO_COMPAT_ORPHAN_PRESENT;
+		sb->s_feature_ro_compat = le32_make(bits);
+	}
+	sb->s_mtime = le32_make((uint32_t)img->now.sec);
+	sb->s_mtime_hi = (uint8_t)(img->now.sec >> 32);
+	sb->s_mnt_count = le16_make((uint16_t)(le16_get(sb->s_mnt_count) + 1));
+}
+
+static int mark_in_use(struct task *t)
+{
+	struct ek_image *img = t->img;
+	bool none = jnl_is_none(img->jnl);
+	struct super_raw sb;
+	int rc = none ? 0 : write_recover_bit(img, true);
+
+	if (rc == 0)
+		rc = change_super(t, note_use);
+	if (rc < 0 || !none)
+		return rc;
+	memcpy(&sb, image_super(img), sizeof(sb));
+	return write_super_home(img, &sb);
 }
 
 static int start_writing(struct task *t)
@@ -497,7 +581,7 @@ int image_open(struct dev *dev, const struct image_opts *opts, struct diag *d,
 /* ---- closing ---- */
 
 /* Counts that the superblock keeps, and the flags of a clean filesystem. */
-static void settle_super(struct ek_image *img, struct super_raw *sb)
+static void settle(struct ek_image *img, struct super_raw *sb)
 {
 	uint64_t free_blocks = img->groups.space.free << img->geom.cluster_bits;
 	uint32_t bits;
@@ -508,8 +592,6 @@ static void settle_super(struct ek_image *img, struct super_raw *sb)
 	sb->s_free_inodes_count = le32_make((uint32_t)img->groups.free_inodes);
 	sb->s_wtime = le32_make((uint32_t)img->now.sec);
 	sb->s_wtime_hi = (uint8_t)(img->now.sec >> 32);
-	bits = le32_get(sb->s_feature_incompat) & ~INCOMPAT_RECOVER;
-	sb->s_feature_incompat = le32_make(bits);
 	if (orphan_file_used(img) == 0) {
 		bits = le32_get(sb->s_feature_ro_compat) & ~RO_COMPAT_ORPHAN_PRESENT;
 		sb->s_feature_ro_compat = le32_make(bits);
@@ -533,28 +615,34 @@ int image_sync(struct task *t)
 	return rc < 0 ? rc : 0;
 }
 
+static int close_journal(struct ek_image *img)
+{
+	int rc = jnl_close(img->jnl);
+
+	img->jnl = NULL;
+	return rc < 0 ? rc : buf_flush(img->cache);
+}
+
+/* The last write of all, when everything else is home, is the one that says so. */
 static int finish_writing(struct ek_image *img)
 {
 	bool none = jnl_is_none(img->jnl);
+	int rc = jnl_error(img->jnl), end;
 	struct super_raw sb;
-	int rc = jnl_error(img->jnl), end = jnl_close(img->jnl);
+	struct task t;
 
-	img->jnl = NULL;
-	rc = rc < 0 ? rc : end;
-	if (rc == 0)
-		rc = buf_flush(img->cache);
-	if (rc < 0)
-		return rc;
+	task_init(&t, img);
+	if (rc == 0 && !none)
+		rc = change_super(&t, settle);
+	end = close_journal(img);
+	if (rc < 0 || end < 0)
+		return rc < 0 ? rc : end;
+	if (!none)
+		return write_recover_bit(img, false);
 	memcpy(&sb, image_super(img), sizeof(sb));
-	settle_super(img, &sb);
-	if (none)
-		sb.s_state = le16_make((uint16_t)(le16_get(sb.s_state) | SUPER_STATE_VALID));
-	super_seal(&sb);
-	/* The last write of all: the superblock, whole, when everything else is home. */
-	rc = dev_flush(img->dev);
-	if (rc == 0)
-		rc = dev_write(img->dev, SUPER_OFFSET, &sb, sizeof(sb));
-	return rc < 0 ? rc : dev_flush(img->dev);
+	settle(img, &sb);
+	sb.s_state = le16_make((uint16_t)(le16_get(sb.s_state) | SUPER_STATE_VALID));
+	return write_super_home(img, &sb);
 }
 
 int image_close(struct ek_image *img)

@@ -54,8 +54,7 @@ struct data_ops {
 enum image_flag {
 	IMAGE_WRITE = 1 << 0,
 	IMAGE_NO_RECOVERY = 1 << 1, /* read what is there, ignore a dirty journal */
-	IMAGE_BUILD = 1 << 2,       /* fresh image: no transactions until the end */
-	IMAGE_IGNORE_SUPER_CSUM = 1 << 3
+	IMAGE_BUILD = 1 << 2        /* fresh image: no transactions until the end */
 };
 
 /* Mount options that change behaviour. */
@@ -94,6 +93,7 @@ struct ek_image {
 	uint32_t tick_ns;   /* timestamps advance in steps of this, 4 ms at HZ=250 */
 	uint32_t next_generation;
 	bool writable, dirty_super;
+	bool torn_super;         /* the superblock is half written: only the log can put it right */
 	bool recovered;          /* a log was replayed when it was opened */
 	bool recovering;         /* orphans are being processed: inodes without links may be read */
 	bool sampled_open;       /* the first open of a file updates the superblock, like Linux */

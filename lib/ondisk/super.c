@@ -177,17 +177,46 @@ static int verify_tables(const struct super_raw *sb, const char *where, struct d
 	return 0;
 }
 
-int super_verify(const struct super_raw *sb, uint64_t dev_size, const char *where, struct diag *d)
+static int verify_magic(const struct super_raw *sb, const char *where, struct diag *d)
 {
-	int rc;
-
 	if (le16_get(sb->s_magic) != SUPER_MAGIC)
 		return diag_set(d, -EINVAL, "no ext filesystem: %s: magic 0x%04x, expected 0xef53",
 				where, le16_get(sb->s_magic));
-	if ((rc = verify_checksum(sb, where, d)) < 0 || (rc = verify_sizes(sb, where, d)) < 0 ||
+	return 0;
+}
+
+int super_verify_torn(const struct super_raw *sb, uint64_t dev_size, const char *where,
+		      struct diag *d)
+{
+	int rc;
+
+	if ((rc = verify_magic(sb, where, d)) < 0 || (rc = verify_sizes(sb, where, d)) < 0 ||
 	    (rc = verify_features(sb, where, d)) < 0 || (rc = verify_clusters(sb, where, d)) < 0 ||
 	    (rc = verify_groups(sb, where, d)) < 0)
 		return rc;
 	rc = verify_counts(sb, dev_size, where, d);
 	return rc < 0 ? rc : verify_tables(sb, where, d);
+}
+
+int super_verify(const struct super_raw *sb, uint64_t dev_size, const char *where, struct diag *d)
+{
+	int rc = verify_magic(sb, where, d);
+
+	if (rc == 0)
+		rc = verify_checksum(sb, where, d);
+	return rc < 0 ? rc : super_verify_torn(sb, dev_size, where, d);
+}
+
+bool super_mend(struct super_raw *sb)
+{
+	struct super_raw other = *sb;
+
+	if (!has_csum(sb) || sb->s_checksum_type != 1)
+		return false;
+	other.s_feature_incompat = le32_make(le32_get(sb->s_feature_incompat) ^ INCOMPAT_RECOVER);
+	if (le32_get(other.s_checksum) != super_csum(&other))
+		return false;
+	sb->s_feature_incompat = le32_make(le32_get(sb->s_feature_incompat) | INCOMPAT_RECOVER);
+	super_seal(sb);
+	return true;
 }

@@ -9,6 +9,7 @@
 #define ONDISK_SUPER_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/bytes.h"
@@ -148,6 +149,14 @@ static_assert(offsetof(struct super_raw, s_checksum) == 0x3FC, "s_checksum is th
  * -EINVAL when this is no ext filesystem at all, -EBADMSG on a checksum mismatch, -EOPNOTSUPP for
  * incompatible features by name, -EUCLEAN for damage. */
 int super_verify(const struct super_raw *sb, uint64_t dev_size, const char *where, struct diag *d);
+
+/* The same without a look at the checksum: for what a log may still put right. */
+int super_verify_torn(const struct super_raw *sb, uint64_t dev_size, const char *where,
+		      struct diag *d);
+
+/* The power may have gone between the two sectors of a superblock whose only change was the RECOVER
+ * bit.  True when that explains the bad checksum: sb then has the bit, and is sealed. */
+bool super_mend(struct super_raw *sb);
 
 /* Writes the checksum when the filesystem has metadata_csum. */
 void super_seal(struct super_raw *sb);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The power goes at any moment of a day's work on an image: what comes back is the tree after one
+ * of its steps, not before the last one that was synced, and every block and inode is accounted
+ * for.
+ */
+#include "fs_scenario.h"
+
+#include "io/recorder.h"
+
+/* What an empty image uses: the same in every later state, whatever files take. */
+struct base {
+	uint64_t blocks, inodes;
+};
+
+static struct scenario sc;
+static struct base base;
+static unsigned sync_every;
+
+static bool slow(void)
+{
+	return getenv("EXTKIT_SLOW") != NULL;
+}
+
+static void account(struct ek_image *img, const struct walk *w, struct base *ret)
+{
+	const struct geom *g = &img->geom;
+	uint64_t files = (w->sectors << 9 >> g->block_bits) + img->groups.space.free;
+
+	ret->blocks = g->blocks - files;
+	ret->inodes = g->inodes - img->groups.free_inodes - w->inodes;
+}
+
+static int sync_and_mark(struct scenario *s, void *ctx)
+{
+	int rc;
+
+	if (s->steps % sync_every != 0)
+		return 0;
+	rc = image_sync(&s->t);
+	return rc < 0 ? rc : recorder_mark(ctx, s->steps);
+}
+
+static bool in_model(uint64_t digest, uint64_t from)
+{
+	for (uint64_t k = from; k <= sc.steps; k++) {
+		if (sc.model[k] == digest)
+			return true;
+	}
+	return false;
+}
+
+static void say(const struct state *st, const char *what, const char *text)
+{
+	TAP_FAIL("%s: %s (epoch %llu, %s, %zu writes, step %llu)", what, text,
+		 (unsigned long long)st->epoch, st->how, st->writes,
+		 (unsigned long long)st->last_mark);
+}
+
+/* The state, recovered by a writer, or seen by a reader. */
+static void check_open(struct dev *dev, unsigned flags, const struct state *st)
+{
+	struct diag d = {0};
+	struct ek_image *img;
+	struct base now;
+	struct walk w;
+
+	if (fs_open(dev, flags, &d, &img) < 0)
+		say(st, "not opened", d.text);
+	walk_tree(img, &w);
+	account(img, &w, &now);
+	if (w.errors != 0)
+		say(st, "damaged", w.first);
+	if (!in_model(w.digest, st->last_mark))
+		say(st, "no tree of any step", flags != 0 ? "for a writer" : "for a reader");
+	if (flags != 0 && (now.blocks != base.blocks || now.inodes != base.inodes)) {
+		printf("# %llu blocks and %llu inodes, expected %llu and %llu\n",
+		       (unsigned long long)now.blocks, (unsigned long long)now.inodes,
+		       (unsigned long long)base.blocks, (unsigned long long)base.inodes);
+		say(st, "lost or doubly used", "blocks or inodes");
+	}
+	if (image_close(img) < 0)
+		say(st, "not closed", "");
+}
+
+static void check_state(struct dev *dev, const struct state *st, unsigned n)
+{
+	unsigned sample = slow() ? 50 : 150;
+
+	if (n % 8 == 0)
+		check_open(dev, 0, st);
+	check_open(dev, IMAGE_WRITE, st);
+	if (n % sample == 0 && have_e2fsck() && fs_e2fsck(dev) != 0)
+		say(st, "e2fsck is not content", "");
+}
+
+static void record(struct dev *dev, struct dev **ret)
+{
+	struct diag d = {0};
+	struct ek_image *img;
+	struct walk w;
+	int rc;
+
+	CHECK_INT(fs_open(dev, IMAGE_WRITE, &d, &img), 0);
+	walk_tree(img, &w);
+	account(img, &w, &base);
+	CHECK_INT(image_close(img), 0);
+	CHECK_INT(recorder_open(dev, ret), 0);
+	CHECK_INT(fs_open(*ret, IMAGE_WRITE, &d, &img), 0);
+	sc.after = sync_and_mark;
+	sc.ctx = *ret;
+	rc = sc_run(&sc, img);
+	if (rc < 0)
+		TAP_FAIL("step %u: %d: %s", sc.steps + 1, rc, img->diag.text);
+	rc = image_close(img);
+	CHECK_INT(rc, 0);
+	CHECK_INT(recorder_mark(*ret, sc.steps), 0);
+}
+
+static void cut_everywhere(const struct shape *shape, unsigned every, unsigned stride)
+{
+	struct states_opts o = {.seed = 1, .full = slow() ? 8 : 3, .random = slow() ? 32 : 4};
+	struct dev *dev, *recorder, *state;
+	struct states *st;
+	struct state s;
+	unsigned n = 0;
+	int rc;
+
+	sync_every = every;
+	fs_make(shape, &dev);
+	record(dev, &recorder);
+	if (have_e2fsck())
+		CHECK_INT(fs_e2fsck(dev), 0);
+	CHECK_INT(states_open(recorder, &o, &st), 0);
+	while ((rc = states_next(st, &state, &s)) == 1) {
+		if (n++ % (slow() ? 1 : stride) == 0)
+			check_state(state, &s, n / (slow() ? 1 : stride));
+	}
+	CHECK_INT(rc, 0);
+	printf("# %u states of %u steps\n", n, sc.steps);
+	states_close(st);
+	dev_close(recorder);
+	dev_close(dev);
+}
+
+TEST(every_power_cut_leaves_a_tree_of_some_step)
+{
+	static const struct shape s = {.size = 6 << 20, .block_size = 1024};
+
+	cut_everywhere(&s, 1, 7);
+}
+
+TEST(steps_that_share_a_transaction_come_back_as_one_of_them)
+{
+	static const struct shape s = {
+	    .size = 8 << 20, .block_size = 1024, .blocks_per_group = 2048};
+
+	cut_everywhere(&s, 9, 5);
+}
+
+TEST(with_the_orphan_file_power_cuts_are_survived_too)
+{
+	static const struct shape s = {
+	    .size = 6 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+
+	cut_everywhere(&s, 1, 7);
+}
+
+TEST(without_checksums_power_cuts_are_survived_too)
+{
+	static const struct shape s = {
+	    .size = 12 << 20, .block_size = 4096, .ro_compat_off = RO_COMPAT_METADATA_CSUM};
+
+	cut_everywhere(&s, 2, 7);
+}
+
+int main(void)
+{
+	return tap_main();
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For tests on whole images in memory: makes one, opens it, unpacks one, asks e2fsck. */
+#ifndef FS_IMAGE_TEST_H
+#define FS_IMAGE_TEST_H
+
+#include "tap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "fs/create.h"
+#include "fs/image.h"
+#include "fs/inode.h"
+#include "io/dev.h"
+
+struct shape {
+	uint64_t size;
+	uint32_t block_size, blocks_per_group;
+	uint32_t compat_off, compat_on, ro_compat_off;
+};
+
+static inline void fs_make(const struct shape *s, struct dev **ret)
+{
+	struct diag d = {0};
+	struct create_opts o;
+	struct layout l;
+
+	create_opts_default(&o);
+	o.size = s->size;
+	o.block_size = s->block_size;
+	o.blocks_per_group = s->blocks_per_group;
+	o.compat = (o.compat & ~s->compat_off) | s->compat_on;
+	o.ro_compat &= ~s->ro_compat_off;
+	o.inode_ratio = 16384;
+	o.journal_blocks = (o.compat & COMPAT_HAS_JOURNAL) != 0 ? 1024 : 0;
+	o.fresh = true;
+	o.now.sec = 1700000000;
+	memcpy(o.uuid, "0123456789abcdef", 16);
+	memcpy(o.hash_seed, "fedcba9876543210", 16);
+	CHECK_INT(dev_open_memory(s->size, &d, ret), 0);
+	if (layout_plan(&o, &d, &l) < 0)
+		TAP_FAIL("layout: %s", d.text);
+	CHECK_INT(layout_write(&l, &o, *ret, &d), 0);
+	layout_free(&l);
+}
+
+static inline int fs_open(struct dev *dev, unsigned flags, struct diag *d, struct ek_image **ret)
+{
+	struct image_opts o = {.flags = flags, .now = {1700000100, 0}};
+
+	return image_open(dev, &o, d, ret);
+}
+
+/* A copy of the device in memory; untouched parts stay untouched. */
+static inline void fs_copy(struct dev *from, struct dev **ret)
+{
+	static uint8_t chunk[1 << 16];
+
+	CHECK_INT(dev_open_memory(from->size, NULL, ret), 0);
+	for (uint64_t at = 0; at < from->size; at += sizeof(chunk)) {
+		size_t n = (size_t)MIN((uint64_t)sizeof(chunk), from->size - at);
+
+		CHECK_INT(dev_read(from, at, chunk, n), 0);
+		if (chunk[0] != 0 || memcmp(chunk, chunk + 1, n - 1) != 0)
+			CHECK_INT(dev_write(*ret, at, chunk, n), 0);
+	}
+}
+
+static inline bool have_e2fsck(void)
+{
+	static int have = -1;
+
+	if (have < 0)
+		have = system("command -v e2fsck >/dev/null") == 0;
+	return have > 0;
+}
+
+/* What e2fsck -fn says of the device: its exit code; its words become TAP comments when it is not
+ * content. */
+static inline int fs_e2fsck(struct dev *dev)
+{
+	char path[] = "/tmp/extkit-unit-XXXXXX", command[160];
+	static uint8_t chunk[1 << 16];
+	int fd = mkstemp(path), rc;
+
+	CHECK(fd >= 0);
+	for (uint64_t at = 0; at < dev->size; at += sizeof(chunk)) {
+		size_t n = (size_t)MIN((uint64_t)sizeof(chunk), dev->size - at);
+
+		CHECK_INT(dev_read(dev, at, chunk, n), 0);
+		if (chunk[0] != 0 || memcmp(chunk, chunk + 1, n - 1) != 0)
+			CHECK_INT(pwrite(fd, chunk, n, (off_t)at), (ssize_t)n);
+	}
+	CHECK_INT(ftruncate(fd, (off_t)dev->size), 0);
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "e2fsck -fn %s >%s.log 2>&1 || { sed 's/^/# /' %s.log; false; }", path, path,
+		 path);
+	rc = system(command);
+	snprintf(command, sizeof(command), "%s.log", path);
+	unlink(command);
+	if (rc == 0 || getenv("KEEP") == NULL)
+		unlink(path);
+	return rc;
+}
+
+#endif
