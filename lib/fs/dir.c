@@ -14,6 +14,7 @@
 #include "fs/dir_block.h"
 #include "fs/htree.h"
 #include "fs/map.h"
+#include "fs/names.h"
 
 static uint32_t block_count(const struct ek_inode *dir)
 {
@@ -192,27 +193,43 @@ static int find(struct task *t, struct ek_inode *dir, const char *name, uint32_t
 	return find_linear(t, dir, name, len, ret, e, prev);
 }
 
-int dir_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, ek_inum *ret,
-	       enum dirent_type *type)
+static int look_up(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+		   ek_inum *ret)
 {
 	struct ek_image *img = dir->img;
 	struct dirent_raw *e, *prev;
 	struct buf *b;
-	int rc;
+	int rc = find(t, dir, name, len, &b, &e, &prev);
 
-	if (len > NAME_MAX_BYTES)
-		return -ENAMETOOLONG;
-	rc = find(t, dir, name, len, &b, &e, &prev);
 	if (rc < 0)
 		return rc;
-	if (type != NULL)
-		*type = (enum dirent_type)e->file_type;
 	rc = geom_inum(&img->geom, le32_get(e->inode), "dirent", &img->diag, ret);
 	if (rc == 0 && ret->v < img->geom.first_ino && ret->v != INUM_ROOT)
 		rc = diag_set(&img->diag, -EUCLEAN,
 			      "corrupt dirent: folder %u names reserved inode %u", dir->ino.v,
 			      ret->v);
 	buf_put(b);
+	return rc;
+}
+
+int dir_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, ek_inum *ret)
+{
+	ek_inum ino = {0};
+	int rc;
+
+	if (len > NAME_MAX_BYTES)
+		return -ENAMETOOLONG;
+	rc = names_find(dir->img->names, dir, name, len, &ino);
+	if (rc < 0) {
+		rc = look_up(t, dir, name, len, &ino);
+		if (rc != 0 && rc != -ENOENT)
+			return rc;
+		names_note(dir->img->names, dir, name, len, rc == 0 ? ino : (ek_inum){0});
+	} else {
+		rc = rc == 1 ? 0 : -ENOENT;
+	}
+	if (rc == 0)
+		*ret = ino;
 	return rc;
 }
 
@@ -245,7 +262,6 @@ static void changed(struct ek_inode *dir)
 	dir->rec.mtime = image_now(dir->img);
 	dir->rec.ctime = dir->rec.mtime;
 	dir->rec.version++;
-	dir->seq++;
 }
 
 /* Into block b, if it has room: -ENOSPC else. */
@@ -315,6 +331,7 @@ int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len
 	}
 	if (rc < 0)
 		return rc;
+	names_note(dir->img->names, dir, name, len, target->ino);
 	changed(dir);
 	return inode_mark_dirty(t, dir, MARK_DIR);
 }
@@ -331,6 +348,7 @@ int dir_remove(struct task *t, struct ek_inode *dir, const char *name, uint32_t 
 	rc = handle_write(t->user.current, b, &view);
 	if (rc == 0) {
 		dir_block_remove(&dir->img->geom, e, prev);
+		names_note(dir->img->names, dir, name, len, (ek_inum){0});
 		rc = handle_dirty(t->user.current, b);
 		changed(dir);
 	}
@@ -353,6 +371,7 @@ int dir_set(struct task *t, struct ek_inode *dir, const char *name, uint32_t len
 		e->inode = le32_make(target->ino.v);
 		if (geom_incompat(&dir->img->geom, INCOMPAT_FILETYPE))
 			e->file_type = type_of(target);
+		names_note(dir->img->names, dir, name, len, target->ino);
 		rc = handle_dirty(t->user.current, b);
 	}
 	buf_put(b);

@@ -43,9 +43,8 @@ struct dir_iter {
 int dir_next(struct task *t, struct ek_inode *dir, struct dir_iter *it, struct dirent *ret);
 void dir_iter_end(struct dir_iter *it);
 
-/* 0 and the inode number (and type), -ENOENT. */
-int dir_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, ek_inum *ret,
-	       enum dirent_type *type);
+/* 0 and the inode number, -ENOENT. */
+int dir_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, ek_inum *ret);
 
 /* Adds an entry under the running handle; -EEXIST when the name is there.  The folder grows and is
  * indexed as Linux does it (linear scan for the first block with room, index at the second block).

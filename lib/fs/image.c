@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "fs/inode_cache.h"
 #include "fs/map.h"
+#include "fs/names.h"
 #include "fs/orphan_file.h"
 #include "io/bio.h"
 #include "io/dev.h"
@@ -179,12 +180,16 @@ static int load_layers(struct ek_image *img)
 		return rc;
 	img->super_off = img->geom.block_size == 1024 ? 0 : SUPER_OFFSET;
 	rc = groups_load(img->cache, &img->geom, &img->counters, &img->diag, &img->groups);
+	if (rc == 0)
+		rc = names_open(&img->diag, &img->names);
 	return rc < 0 ? rc : inode_cache_open(img);
 }
 
 static void unload_layers(struct ek_image *img)
 {
 	inode_cache_close(img);
+	names_close(img->names);
+	img->names = NULL;
 	orphan_file_close(img);
 	if (img->mb != NULL)
 		mb_close(img->mb);

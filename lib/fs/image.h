@@ -28,6 +28,7 @@ struct bioq;
 struct dev;
 struct ek_inode;
 struct inode_cache;
+struct names;
 struct orphan_file;
 struct session;
 
@@ -46,6 +47,8 @@ struct data_ops {
 	/* Ordered data at commit. */
 	int (*ordered)(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to,
 		       bool wait_only);
+	/* The inode record changed in a way that puts the inode among those that a sync visits. */
+	void (*dirtied)(void *ctx, struct ek_inode *inode);
 	/* The last reference to the inode is going: free what hangs on inode->mapping. */
 	void (*evict)(void *ctx, struct ek_inode *inode);
 	void *ctx;
@@ -92,6 +95,8 @@ struct ek_image {
 	struct ek_time now; /* the clock: set by the replay, fixed for commands */
 	uint32_t tick_ns;   /* timestamps advance in steps of this, 4 ms at HZ=250 */
 	uint32_t next_generation;
+	uint64_t next_seq; /* stamps for ek_inode.seq */
+	struct names *names;
 	bool writable, dirty_super;
 	bool torn_super;         /* the superblock is half written: only the log can put it right */
 	bool recovered;          /* a log was replayed when it was opened */
@@ -108,7 +113,8 @@ struct task {
 	uint32_t uid, gid;
 	uint32_t umask;
 	unsigned cpu, pid;
-	bool privileged; /* may use the blocks reserved for root */
+	uint32_t goal_ino; /* the next new inode should have this number; 0: no wish */
+	bool privileged;   /* may use the blocks reserved for root */
 };
 
 int image_open(struct dev *dev, const struct image_opts *opts, struct diag *d,

@@ -86,7 +86,7 @@ static int check_new_name(struct task *t, struct ek_inode *dir, const char *name
 		return -EINVAL;
 	if (dir->rec.links == 0)
 		return -ENOENT;
-	rc = dir_lookup(t, dir, name, len, &ino, NULL);
+	rc = dir_lookup(t, dir, name, len, &ino);
 	return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
 }
 
@@ -299,7 +299,7 @@ static int get_entry(struct task *t, struct ek_inode *dir, const char *name, uin
 		     struct ek_inode **ret)
 {
 	ek_inum ino;
-	int rc = dir_lookup(t, dir, name, len, &ino, NULL);
+	int rc = dir_lookup(t, dir, name, len, &ino);
 
 	return rc < 0 ? rc : inode_get(t->img, ino, ret);
 }
@@ -449,7 +449,8 @@ static void apply(struct ek_inode *inode, const struct attr *a)
 
 int fs_setattr(struct task *t, struct ek_inode *inode, const struct attr *a)
 {
-	bool owner = (a->mask & (ATTR_UID | ATTR_GID)) != 0;
+	bool owner = ((a->mask & ATTR_UID) != 0 && a->uid != inode->rec.uid) ||
+		     ((a->mask & ATTR_GID) != 0 && a->gid != inode->rec.gid);
 	struct handle *h;
 	int rc;
 
@@ -467,5 +468,6 @@ int fs_setattr(struct task *t, struct ek_inode *inode, const struct attr *a)
 	if (rc < 0)
 		return rc;
 	apply(inode, a);
+	data_dirtied(inode);
 	return stop(h, inode_mark_dirty(t, inode, MARK_SETATTR));
 }

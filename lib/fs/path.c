@@ -27,7 +27,7 @@ static int step_into(struct task *t, struct walk *w, const char *name, uint32_t 
 		     struct ek_inode **ret)
 {
 	ek_inum ino;
-	int rc = dir_lookup(t, w->at, name, len, &ino, NULL);
+	int rc = dir_lookup(t, w->at, name, len, &ino);
 
 	if (rc == 0)
 		rc = inode_get(t->img, ino, ret);

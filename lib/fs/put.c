@@ -325,7 +325,7 @@ static int check_old(struct task *t, struct ek_inode *dir, const char *name, uin
 {
 	struct ek_inode *old;
 	ek_inum ino;
-	int rc = dir_lookup(t, dir, name, len, &ino, NULL);
+	int rc = dir_lookup(t, dir, name, len, &ino);
 
 	if (rc < 0)
 		return rc;

@@ -24,7 +24,7 @@ struct end {
 static int lookup(struct task *t, struct end *e)
 {
 	ek_inum ino;
-	int rc = dir_lookup(t, e->dir, e->name, e->len, &ino, NULL);
+	int rc = dir_lookup(t, e->dir, e->name, e->len, &ino);
 
 	return rc < 0 ? rc : inode_get(t->img, ino, &e->inode);
 }
@@ -44,7 +44,7 @@ static int check_ancestor(struct task *t, const struct ek_inode *inode, struct e
 			rc = -EINVAL;
 			break;
 		}
-		rc = dir_lookup(t, at, "..", 2, &ino, NULL);
+		rc = dir_lookup(t, at, "..", 2, &ino);
 		if (rc == 0)
 			rc = inode_get(t->img, ino, &up);
 		if (rc == 0) {
@@ -102,7 +102,6 @@ static void touch_dir(struct ek_inode *dir)
 	dir->rec.mtime = image_now(dir->img);
 	dir->rec.ctime = dir->rec.mtime;
 	dir->rec.version++;
-	dir->seq++;
 }
 
 static int set_entry(struct task *t, struct end *at, struct ek_inode *inode)

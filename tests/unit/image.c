@@ -202,9 +202,9 @@ TEST(a_folder_of_thousands_of_names_is_indexed_and_found)
 		ek_inum ino;
 		int n = snprintf(name, sizeof(name), "a-name-of-some-length-%d", i * 7919);
 
-		OK(dir_lookup(&task, d, name, (uint32_t)n, &ino, NULL));
+		OK(dir_lookup(&task, d, name, (uint32_t)n, &ino));
 		OK(fs_unlink(&task, d, name, (uint32_t)n));
-		CHECK_INT(dir_lookup(&task, d, name, (uint32_t)n, &ino, NULL), -ENOENT);
+		CHECK_INT(dir_lookup(&task, d, name, (uint32_t)n, &ino), -ENOENT);
 	}
 	inode_put(&task, d);
 	inode_put(&task, r);
