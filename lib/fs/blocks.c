@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "fs/data.h"
 #include "fs/extent.h"
 #include "fs/map.h"
 
@@ -23,6 +24,7 @@ static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
 	int rc, end;
 
 	inode_add_blocks(inode, blocks);
+	data_dirtied(inode);
 	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
 	if (rc < 0)
 		return rc;
@@ -50,9 +52,23 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 	return charge(t, inode, *len);
 }
 
+/* Blocks of folders and long links went through the log: it must not bring them back. */
+static int forget_blocks(struct task *t, ek_pblk pblk, uint32_t len)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < len && rc == 0; i++)
+		rc = handle_forget(t->user.current, NULL, (ek_pblk){pblk.v + i});
+	return rc;
+}
+
 int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len)
 {
-	int rc = mb_free_blocks(t->img->mb, t->user.current, pblk, len, false);
+	bool metadata = !inode_is_file(inode);
+	int rc = metadata ? forget_blocks(t, pblk, len) : 0;
+
+	if (rc == 0)
+		rc = mb_free_blocks(t->img->mb, t->user.current, pblk, len, metadata);
 
 	return rc < 0 ? rc : charge(t, inode, -(int64_t)len);
 }

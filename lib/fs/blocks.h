@@ -11,7 +11,7 @@
 int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request *req, ek_pblk *ret,
 		       uint32_t *len);
 
-/* Frees data blocks. */
+/* Frees blocks that the inode maps; those of folders and links are revoked in the log. */
 int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len);
 
 /* Frees one metadata block of the inode: revoked in the log, dropped from the cache.  The reference

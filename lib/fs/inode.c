@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "fs/blocks.h"
+#include "fs/data.h"
 #include "fs/extent.h"
 #include "fs/inode_cache.h"
 
@@ -86,6 +87,7 @@ static struct ek_inode *make(struct ek_image *img, ek_inum ino)
 	inode->img = img;
 	inode->ino = ino;
 	inode->refs = 1;
+	inode->seq = ++img->next_seq;
 	inode->orphan_slot = UINT32_MAX;
 	inode->last_alloc_group = UINT32_MAX;
 	es_init(&inode->es, &img->counters);
@@ -338,6 +340,7 @@ static int dirty_times(struct task *t, struct ek_inode *inode)
 
 	if (rc < 0)
 		return rc;
+	data_dirtied(inode);
 	count(&inode->img->counters, COUNTER_TS_UPDATES, 1);
 	rc = inode_mark_dirty(t, inode, MARK_TIMESTAMP);
 	end = handle_stop(h);

@@ -51,7 +51,7 @@ struct ek_inode {
 	struct hash_node hash;    /* in the inode cache */
 	struct list lru;
 	uint32_t last_alloc_group, dir_goal;
-	uint32_t seq; /* bumped when the directory's entries change */
+	uint64_t seq; /* tells this stay of a folder in memory from others, for its cached names */
 };
 
 /* A reference to inode ino; a free or unreadable one fails with its story (-ESTALE when it is not

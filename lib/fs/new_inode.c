@@ -75,6 +75,8 @@ int inode_new(struct task *t, struct ek_inode *dir, uint16_t mode, const char *n
 	ek_inum ino;
 	int rc;
 
+	req.goal = t->goal_ino <= t->img->geom.inodes ? t->goal_ino : 0;
+	t->goal_ino = 0;
 	count(&t->img->counters, COUNTER_REQUEST_INODE, 1);
 	t->img->ialloc.last_alloc_group = dir->last_alloc_group;
 	if (S_ISDIR(mode) && req.parent_is_top) /* Linux asks for the signed half MD4 here */

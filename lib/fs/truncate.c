@@ -132,6 +132,7 @@ static int change_size(struct task *t, struct ek_inode *inode, uint64_t size)
 static int touch(struct task *t, struct ek_inode *inode)
 {
 	inode->rec.version++;
+	data_dirtied(inode);
 	inode->rec.mtime = image_now(inode->img);
 	inode->rec.ctime = inode->rec.mtime;
 	return inode_mark_dirty(t, inode, MARK_SETATTR);
@@ -155,6 +156,17 @@ int inode_set_size(struct task *t, struct ek_inode *inode, uint64_t size)
 	return rc < 0 ? rc : touch(t, inode);
 }
 
+/* Blocks that were written but never got a place give their reservation back. */
+static int forget_delayed(struct task *t, struct ek_inode *inode)
+{
+	uint64_t released = 0;
+	int rc = es_remove(&inode->es, (ek_lblk){0}, UINT32_MAX, &released);
+
+	if (rc == 0)
+		inode_release(t, inode, released);
+	return rc;
+}
+
 /* The inode has no links and no user: its blocks, its attributes, then itself. */
 static int delete_steps(struct task *t, struct ek_inode *inode)
 {
@@ -163,6 +175,8 @@ static int delete_steps(struct task *t, struct ek_inode *inode)
 	inode->size = 0;
 	if (rc == 0 && inode->rec.blocks != 0)
 		rc = inode_truncate_blocks(t, inode);
+	if (rc == 0)
+		rc = forget_delayed(t, inode);
 	if (rc == 0)
 		rc = xattr_drop_block(t, inode);
 	if (rc == 0)
