@@ -100,6 +100,8 @@ int groups_load(struct buf_cache *cache, struct geom *g, struct counters *c, str
 		groups_free(&gs);
 		return rc;
 	}
+	gs.seen_inodes.seen = (int64_t)gs.free_inodes;
+	gs.seen_clusters.seen = (int64_t)gs.space.free;
 	set_limits(&gs);
 	*ret = gs;
 	return 0;

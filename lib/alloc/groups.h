@@ -27,6 +27,23 @@ struct space {
 	uint64_t watermark; /* WM */
 };
 
+#define LAGGING_BATCH 32
+
+/* A counter that the kernel keeps per CPU: what a cheap read sees follows the truth only in steps
+ * of a batch.  Orlov decides by such reads, so they are modelled. */
+struct lagging {
+	int64_t seen, pending;
+};
+
+static inline void lagging_add(struct lagging *c, int64_t n)
+{
+	c->pending += n;
+	if (c->pending >= LAGGING_BATCH || c->pending <= -LAGGING_BATCH) {
+		c->seen += c->pending;
+		c->pending = 0;
+	}
+}
+
 struct groups {
 	struct buf_cache *cache;
 	struct geom *geom;
@@ -35,6 +52,7 @@ struct groups {
 	struct group_desc *desc; /* geom->groups of them */
 	struct space space;
 	uint64_t free_inodes;
+	struct lagging seen_inodes, seen_clusters; /* as Orlov reads them */
 	uint32_t dirs;
 	uint8_t *damaged; /* one bit a group: refused by writers, skipped by searches */
 };

@@ -62,7 +62,7 @@ static uint32_t flex_count(const struct groups *gs)
 static uint32_t fallback(const struct groups *gs, uint32_t parent)
 {
 	uint32_t n = gs->geom->groups;
-	uint64_t average = gs->free_inodes / n;
+	uint64_t average = (uint64_t)gs->seen_inodes.seen / n;
 
 	for (;;) {
 		for (uint32_t i = 0; i < n; i++) {
@@ -82,7 +82,8 @@ static uint32_t fallback(const struct groups *gs, uint32_t parent)
 static uint32_t spread(const struct groups *gs, uint32_t hash, uint32_t parent)
 {
 	uint32_t n = flex_count(gs), best = NO_GROUP, best_dirs = gs->geom->inodes_per_group;
-	uint64_t inodes = gs->free_inodes / n, clusters = gs->space.free / n;
+	uint64_t inodes = (uint64_t)gs->seen_inodes.seen / n;
+	uint64_t clusters = (uint64_t)gs->seen_clusters.seen / n;
 	uint32_t at;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -106,12 +107,10 @@ static uint32_t near_parent(const struct groups *gs, uint32_t parent, uint32_t l
 	uint32_t n = flex_count(gs), flex = flex_size(gs);
 	uint32_t from = (last != NO_GROUP ? last : parent) >> g->log_flex;
 	uint32_t max_dirs = gs->dirs / n + g->inodes_per_group * flex / 16;
-	int64_t inodes = (int64_t)(gs->free_inodes / n) - (int64_t)g->inodes_per_group * flex / 4;
-	int64_t want = (int64_t)(gs->space.free / n) - (int64_t)g->clusters_per_group * flex / 4;
+	int64_t inodes = gs->seen_inodes.seen / n - (int64_t)g->inodes_per_group * flex / 4;
+	int64_t want = gs->seen_clusters.seen / n - (int64_t)g->clusters_per_group * flex / 4;
 	uint64_t min_inodes = inodes < 1 ? 1 : (uint64_t)inodes;
-	/* Linux compares this unsigned: a negative minimum is never met, and small filesystems
-	 * always take the fallback below. */
-	uint64_t min_clusters = (uint64_t)want;
+	uint64_t min_clusters = want < 0 ? 0 : (uint64_t)want;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct stats s = flex_stats(gs, (from + i) % n);
@@ -201,6 +200,7 @@ static void take_counts(struct groups *gs, uint32_t group, uint32_t index, bool 
 
 	x->free_inodes--;
 	gs->free_inodes--;
+	lagging_add(&gs->seen_inodes, -1);
 	if (is_dir) {
 		x->used_dirs++;
 		gs->dirs++;
@@ -311,6 +311,7 @@ int ialloc_free(struct ialloc *ia, struct handle *h, ek_inum ino, bool is_dir)
 		bitmap_clear(view, index);
 		gs->desc[group].free_inodes++;
 		gs->free_inodes++;
+		lagging_add(&gs->seen_inodes, 1);
 		if (is_dir && gs->desc[group].used_dirs != 0) {
 			gs->desc[group].used_dirs--;
 			gs->dirs--;

@@ -60,6 +60,7 @@ struct mb {
 	struct counters *counters;
 	struct mb_config cfg;
 	struct buddy *buddies; /* one a group */
+	uint8_t *asked;        /* bit a group: its bitmap was read ahead */
 	uint32_t *last_group;  /* stream goals */
 	unsigned goals;
 	struct locality *local;

@@ -18,8 +18,9 @@
 #include "base/diag.h"
 #include "base/mem.h"
 
-#define FLEX_MIN_LOG 2u /* from 4 groups a flex on, its first group is kept for folders */
-#define SHRINK_MAX   3u /* orders that a goal may shrink by */
+#define FLEX_MIN_LOG    2u /* from 4 groups a flex on, its first group is kept for folders */
+#define PREFETCH_GROUPS 32u
+#define SHRINK_MAX      3u /* orders that a goal may shrink by */
 
 void mb_config_default(const struct geom *g, struct mb_config *ret)
 {
@@ -50,8 +51,10 @@ int mb_open(struct groups *gs, struct jnl *j, const struct mb_config *cfg, struc
 	list_init(&mb->pending);
 	mb->buddies = mem_array(groups, sizeof(*mb->buddies), MEM_CAP, d);
 	mb->last_group = mem_array(mb->goals, sizeof(*mb->last_group), MEM_CAP, d);
+	mb->asked = mem_array(groups / 8 + 1, 1, MEM_CAP, d);
 	mb->local = mem_array(cfg->cpus, sizeof(*mb->local), MEM_CAP, d);
-	if (mb->buddies == NULL || mb->last_group == NULL || mb->local == NULL) {
+	if (mb->buddies == NULL || mb->last_group == NULL || mb->asked == NULL ||
+	    mb->local == NULL) {
 		mb_close(mb);
 		return -ENOMEM;
 	}
@@ -85,6 +88,7 @@ void mb_close(struct mb *mb)
 		free(mb->buddies[i].map);
 	free(mb->buddies);
 	free(mb->last_group);
+	free(mb->asked);
 	free(mb->local);
 	free(mb);
 }
@@ -350,14 +354,38 @@ static void start_criteria(struct search *s)
 		s->cr = CR_GOAL_FAST;
 }
 
+/* Linux reads the bitmaps of the rest of the flex group ahead while it scans, so that later
+ * searches do not pass those groups over.  They count at once when the first criterion found a
+ * place, else from the next search on: that is what recordings of 6.18 show. */
+static void prefetch(struct mb *mb, uint32_t group, bool at_once)
+{
+	uint32_t flex = 1u << mb->geom->log_flex, n = MIN(flex, PREFETCH_GROUPS);
+	uint32_t end = group + (mb->geom->log_flex != 0 ? n : PREFETCH_GROUPS);
+	uint32_t first = mb->geom->log_flex != 0 ? group & ~(flex - 1) : group;
+	struct buddy *b;
+
+	if (mb->geom->log_flex != 0)
+		end = first + n;
+	for (group = first; group < end && group < mb->geom->groups; group++) {
+		if (mb->buddies[group].map != NULL || mb->gs->desc[group].free_clusters == 0)
+			continue;
+		if (at_once || bitmap_test(mb->asked, group))
+			mb_load(mb, group, &b); /* a damaged group is told when it is wanted */
+		bitmap_set(mb->asked, group);
+	}
+}
+
 static int regular(struct search *s)
 {
+	enum criteria first;
 	int rc = find_by_goal(s);
 
 	if (rc < 0 || s->status == SCAN_FOUND || (s->flags & MB_GOAL_ONLY) != 0)
 		return rc;
 	start_criteria(s);
+	first = s->cr;
 	rc = scan_criteria(s);
+	prefetch(s->mb, s->goal.group, s->cr == first + 1);
 	if (rc == 0 && s->status != SCAN_FOUND && s->best.len != 0 && (s->flags & MB_FIRST) == 0)
 		rc = use_best(s);
 	return rc;
@@ -401,6 +429,7 @@ static int commit(struct search *s, struct handle *h)
 		gs->desc[group].flags &= (uint16_t)~GROUP_BLOCK_UNINIT;
 		gs->desc[group].free_clusters -= s->best.len;
 		gs->space.free -= s->best.len;
+		lagging_add(&gs->seen_clusters, -(int64_t)s->best.len);
 		groups_seal_block_bitmap(gs, group, b);
 		rc = handle_dirty(h, b);
 	}
@@ -466,5 +495,6 @@ int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req,
 	*len = MIN(s.best.len << mb->geom->cluster_bits, req->len);
 	mb_settle_prealloc(&s);
 	count(mb->counters, COUNTER_ALLOCATE_BLOCKS, 1);
+	count(mb->counters, COUNTER_ALLOCATED_BLOCKS_DATA, *len);
 	return 0;
 }

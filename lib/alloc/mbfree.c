@@ -39,10 +39,12 @@ static int change_bits(struct mb *mb, struct handle *h, uint32_t group, uint32_t
 			bitmap_set_range(view, start, len);
 			gs->desc[group].free_clusters -= len;
 			gs->space.free -= len;
+			lagging_add(&gs->seen_clusters, -(int64_t)len);
 		} else {
 			bitmap_clear_range(view, start, len);
 			gs->desc[group].free_clusters += len;
 			gs->space.free += len;
+			lagging_add(&gs->seen_clusters, (int64_t)len);
 		}
 		gs->desc[group].flags &= (uint16_t)~GROUP_BLOCK_UNINIT;
 		groups_seal_block_bitmap(gs, group, b);
