@@ -76,8 +76,16 @@ int data_alloc_delayed(struct ek_inode *inode)
 {
 	struct data_ops *ops = &inode->img->data;
 
+	count(&inode->img->counters, COUNTER_ALLOC_DA_BLOCKS, 1);
 	if (inode->reserved == 0 || ops->alloc_delayed == NULL)
 		return 0;
-	count(&inode->img->counters, COUNTER_ALLOC_DA_BLOCKS, 1);
 	return ops->alloc_delayed(ops->ctx, inode);
+}
+
+void data_dirtied(struct ek_inode *inode)
+{
+	struct data_ops *ops = &inode->img->data;
+
+	if (ops->dirtied != NULL)
+		ops->dirtied(ops->ctx, inode);
 }

@@ -16,6 +16,9 @@ int data_zero_partial(struct task *t, struct ek_inode *inode, uint64_t from, uin
 /* The unaligned edges of [from, to): the bytes that whole-block operations leave. */
 int data_zero_edges(struct task *t, struct ek_inode *inode, uint64_t from, uint64_t to);
 
+/* The generic part of the kernel would have dirtied the inode itself. */
+void data_dirtied(struct ek_inode *inode);
+
 int data_invalidate(struct ek_inode *inode, uint64_t from, uint64_t to);
 /* Delayed blocks of the file get their places now (auto_da_alloc). */
 int data_alloc_delayed(struct ek_inode *inode);

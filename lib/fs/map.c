@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "fs/blocks.h"
 #include "fs/extent.h"
+#include "fs/inode_cache.h"
 #include "io/dev.h"
 
 static void answer(struct map *m, const struct es_extent *e)
@@ -169,7 +170,8 @@ static int fill_hole(struct task *t, struct ek_inode *inode, struct ext_path *p,
 	m->pblk = x.pblk;
 	m->state = unwritten ? MAP_IS_UNWRITTEN : MAP_MAPPED;
 	m->fresh = true;
-	count(&t->img->counters, COUNTER_ALLOCATED_BLOCKS_DATA, inode_is_file(inode) ? x.len : 0);
+	if (!unwritten)
+		inode_note_datasync(t, inode);
 	return 0;
 }
 
@@ -230,8 +232,10 @@ static int handle_unwritten(struct task *t, struct ext_path *p, struct map *m, u
 		return isolate(t, p, m->lblk, m->len, true, EXT_NO_MERGE);
 	if ((flags & MAP_CONVERT) != 0) {
 		rc = convert_done(t, p, m);
-		if (rc == 0)
+		if (rc == 0) {
 			m->state = MAP_MAPPED;
+			inode_note_datasync(t, p->inode);
+		}
 		return rc;
 	}
 	if ((flags & MAP_UNWRITTEN) != 0 || (flags & MAP_CREATE) == 0)
@@ -239,6 +243,7 @@ static int handle_unwritten(struct task *t, struct ext_path *p, struct map *m, u
 	count(&t->img->counters, COUNTER_EXT_CONVERT_INIT, 1);
 	rc = isolate(t, p, m->lblk, m->len, false, 0);
 	if (rc == 0) {
+		inode_note_datasync(t, p->inode);
 		m->state = MAP_MAPPED;
 		m->fresh = true; /* the contents on disk are not valid */
 	}

@@ -196,3 +196,22 @@ int jnl_checkpoint(struct jnl *j, bool all)
 		rc = all ? checkpoint_all(j) : tx_checkpoint(j);
 	return rc < 0 ? rc : tx_move_tail(j, 1, false);
 }
+
+int jnl_write_home(struct jnl *j)
+{
+	size_t n = 0;
+
+	if (jnl_is_none(j))
+		return 0;
+	if (j->open != 0 || j->phase != JNL_OPEN)
+		return diag_set(j->cfg.diag, -EBUSY, "journal: handles are open at a sync");
+	if (jnl_usable(j) < 0)
+		return jnl_usable(j);
+	bioq_wait(j->cfg.bioq);
+	list_for_each (p, &j->committed) {
+		if (runs_again(list_entry(p, struct tx, link)))
+			break;
+		n++;
+	}
+	return n != 0 ? bring_home(j, n) : 0;
+}

@@ -228,6 +228,10 @@ int jnl_tick(struct jnl *j);
  * all of them, the running one included.  -EBUSY while handles are open. */
 int jnl_checkpoint(struct jnl *j, bool all);
 
+/* Writes home what committed transactions hold, as a sync of the device does; the tail in the log stays
+ * where it is until room is needed.  -EBUSY while handles are open. */
+int jnl_write_home(struct jnl *j);
+
 /* True when the commit of tid is still to come and will flush the device: who waits for it needs no
  * flush of his own. */
 bool jnl_will_send_barrier(const struct jnl *j, uint32_t tid);

@@ -113,7 +113,7 @@ int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 	buf = mem_aligned(4096, PIECE);
 	if (buf == NULL)
 		return diag_set(&inode->img->diag, -ENOMEM, "out of memory for direct I/O");
-	rc = pc_touch(t, inode);
+	rc = inode_touch_modify(t, inode);
 	if (rc == 0)
 		rc = settle_cache(pc, inode, pos, len);
 	while (rc == 0 && done < len) {

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "fs/data.h"
 #include "io/bio.h"
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
@@ -115,6 +116,7 @@ static int write_all(struct task *t, struct pagecache *pc, bool sync_all)
 	int rc = 0;
 
 	list_init(&work);
+	bioq_plug(pc->img->bioq);
 	while (!list_empty(&pc->dirty)) {
 		struct list *l = pc->dirty.next;
 
@@ -131,6 +133,7 @@ static int write_all(struct task *t, struct pagecache *pc, bool sync_all)
 
 		rc = rc < 0 ? rc : one;
 	}
+	bioq_unplug(pc->img->bioq);
 	return rc;
 }
 
@@ -154,6 +157,8 @@ int pc_sync(struct task *t)
 	rc = rc < 0 ? rc : end;
 	end = image_sync(t);
 	rc = rc < 0 ? rc : end;
+	end = jnl_write_home(t->img->jnl); /* the device's own dirty blocks */
+	rc = rc < 0 ? rc : end;
 	end = take_error(pc);
 	return rc < 0 ? rc : end;
 }
@@ -172,6 +177,8 @@ static int fsync_journal(struct task *t, struct ek_inode *inode, bool datasync)
 			rc = image_sync(t);
 		return rc;
 	}
+	if (!inode_is_file(inode)) /* folders and special files: all that runs is committed */
+		return MIN(jnl_commit_running(j), 0);
 	barrier = !jnl_will_send_barrier(j, tid);
 	rc = tid != 0 ? jnl_commit(j, tid) : 0;
 	if (rc < 0 || !barrier)
@@ -223,6 +230,15 @@ int pc_sync_range(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 	return rc;
 }
 
+int pc_dont_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len)
+{
+	int rc = pc_sync_range(t, inode, pos, len, RANGE_WRITE);
+
+	if (rc == 0)
+		pc_drop(inode, pos, len != 0 ? len : UINT64_MAX - pos);
+	return rc;
+}
+
 /* ---- open and close ---- */
 
 int pc_opened(struct task *t, struct ek_inode *inode, bool writer)
@@ -251,10 +267,8 @@ int pc_closed(struct task *t, struct ek_inode *inode, bool writer)
 
 	if ((inode->state & INODE_STATE_DA_ALLOC_CLOSE) != 0) {
 		inode->state &= ~(unsigned)INODE_STATE_DA_ALLOC_CLOSE;
-		if (inode->reserved != 0 && !t->img->opts.noauto_da_alloc) {
-			count(pc->counters, COUNTER_ALLOC_DA_BLOCKS, 1);
-			rc = t->img->data.alloc_delayed(pc, inode);
-		}
+		if (!t->img->opts.noauto_da_alloc)
+			rc = data_alloc_delayed(inode);
 	}
 	if (writer && inode->writers == 1 && inode->reserved == 0) {
 		count(pc->counters, COUNTER_DISCARD_PREALLOCATIONS, 1);

@@ -123,6 +123,15 @@ static int ordered(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to
 	return write_mapped(pc->task, inode->mapping, from, to);
 }
 
+static void dirtied(void *ctx, struct ek_inode *inode)
+{
+	struct mapping *m = inode_is_file(inode) ? mapping_of(inode) : NULL;
+
+	(void)ctx;
+	if (m != NULL)
+		mapping_note_dirty(m, WB_SYNC);
+}
+
 static void evict(void *ctx, struct ek_inode *inode)
 {
 	(void)ctx;
@@ -136,6 +145,7 @@ void hooks_install(struct pagecache *pc)
 					  .write_out = write_out,
 					  .alloc_delayed = alloc_delayed,
 					  .ordered = ordered,
+					  .dirtied = dirtied,
 					  .evict = evict,
 					  .ctx = pc};
 }
@@ -143,14 +153,4 @@ void hooks_install(struct pagecache *pc)
 void hooks_remove(struct pagecache *pc)
 {
 	memset(&pc->img->data, 0, sizeof(pc->img->data));
-}
-
-int pc_touch(struct task *t, struct ek_inode *inode)
-{
-	uint64_t before = inode->rec.version;
-	int rc = inode_touch_modify(t, inode);
-
-	if (rc == 0 && inode->rec.version != before)
-		mapping_note_dirty(inode->mapping, WB_SYNC);
-	return rc;
 }

@@ -18,9 +18,6 @@ void mapping_evict(struct ek_inode *inode);
 /* Memory is short: writes some dirty folios and waits for them. */
 int flush_some(struct pagecache *pc);
 
-/* Times of a write: a handle and a mark when the coarse clock moved; the inode is dirty then. */
-int pc_touch(struct task *t, struct ek_inode *inode);
-
 /* Called once per chunk of a write: starts the flusher and throttles. */
 int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages);
 

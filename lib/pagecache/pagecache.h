@@ -100,6 +100,8 @@ int pc_closed(struct task *t, struct ek_inode *inode, bool writer);
 /* The clock moved: periodic writeback, background writeback, journal age. */
 int pc_tick(struct task *t);
 
+/* POSIX_FADV_DONTNEED: starts writing what is dirty in the range, drops what is clean. */
+int pc_dont_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len);
 /* Drops clean folios of [pos, pos + len). */
 void pc_drop(struct ek_inode *inode, uint64_t pos, uint64_t len);
 /* Drops all clean folios of all files. */

@@ -410,7 +410,7 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 		return rc;
 	chunk = (uint64_t)PAGE_BYTES << m->pc->max_order;
 	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
-	rc = pc_touch(t, inode);
+	rc = inode_touch_modify(t, inode);
 	while (rc == 0 && done < len) {
 		uint64_t at = pos + done, n = MIN(chunk - (at & (chunk - 1)), len - done);
 
@@ -441,7 +441,7 @@ int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 	/* A store past the end of the file would have been a signal. */
 	len = pos < inode->size ? MIN(len, inode->size - pos) : 0;
 	if (rc == 0 && len != 0)
-		rc = pc_touch(t, inode);
+		rc = inode_touch_modify(t, inode);
 	while (rc == 0 && done < len) {
 		uint64_t at = pos + done, n = MIN(len - done, PAGE_BYTES - (at & (PAGE_BYTES - 1)));
 		struct folio *f = get_folio(m, at, PAGE_BYTES, &rc);

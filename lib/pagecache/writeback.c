@@ -21,6 +21,10 @@
 
 #define EXTENT_BLOCKS 2048u /* one step maps at most this many */
 
+/* Completions are processed after the plug is released, or when as many bios are queued as the
+ * block layer holds back; each keeps a reserved handle until then. */
+#define PENDING_MAX 32u
+
 /* One call in progress. */
 struct pass {
 	struct task *t;
@@ -28,7 +32,8 @@ struct pass {
 	struct mapping *m;
 	struct wbc *wbc;
 	struct data_bio bio;
-	struct ioend end;
+	struct ioend end[PENDING_MAX]; /* steps whose completion has not been processed */
+	unsigned pending, pending_max;
 	enum folio_tag tag;
 	uint32_t next, last; /* pages: where the walk is, where it ends */
 	uint64_t
@@ -264,7 +269,7 @@ static int submit_mapped(struct pass *p, const struct map *m)
 		n = MIN(end - at, f->blocks - from);
 		settle(f, from, n);
 		if (convert)
-			rc = ioend_add(&p->end, at, n);
+			rc = ioend_add(&p->end[p->pending], at, n);
 		at += n;
 		if (rc == 0)
 			rc = collect_rest(p, f, from + n);
@@ -310,11 +315,12 @@ static int map_and_submit(struct pass *p)
 	bool first = true;
 	int rc = 0, end;
 
-	count(p->pc->counters, COUNTER_DA_WRITE_PAGES_EXTENT, 1);
-	count(p->pc->counters, COUNTER_WP_EXTENT_BLOCKS, p->len);
-	p->pc->counters->extent_lengths[MIN(ilog2(p->len), 15u)]++;
 	while (p->len != 0 && rc == 0) {
 		struct map m = {.lblk = {p->lblk}, .len = p->len};
+
+		count(p->pc->counters, COUNTER_DA_WRITE_PAGES_EXTENT, 1);
+		count(p->pc->counters, COUNTER_WP_EXTENT_BLOCKS, p->len);
+		p->pc->counters->extent_lengths[MIN(ilog2(p->len), 15u)]++;
 
 		if (!first)
 			rc = more_credits(p);
@@ -348,11 +354,25 @@ static unsigned reserved_credits(const struct pass *p)
 	return 1 + 15 + DIV_UP(blocks, (p->pc->img->geom.block_size - 12) / 12);
 }
 
+static int finish_pending(struct pass *p)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < p->pending; i++) {
+		int one = ioend_finish(p->t, &p->end[i]);
+
+		rc = rc < 0 ? rc : one;
+	}
+	p->pending = 0;
+	return rc;
+}
+
 /* One handle, at most one extent. */
 static int map_step(struct pass *p)
 {
 	struct ek_inode *inode = p->m->inode;
 	unsigned rsv = p->pc->img->opts.dioread_lock ? 0 : reserved_credits(p);
+	struct ioend *end = &p->end[p->pending];
 	struct handle *h;
 	int rc =
 	    task_start_inode(p->t, inode, HANDLE_WRITE_PAGE, map_writepage_credits(inode), rsv, &h);
@@ -360,8 +380,8 @@ static int map_step(struct pass *p)
 
 	if (rc < 0)
 		return rc;
-	p->end.inode = inode;
-	p->end.reserved = rsv != 0 ? handle_take_reserved(h) : NULL;
+	*end = (struct ioend){.inode = inode};
+	end->reserved = rsv != 0 ? handle_take_reserved(h) : NULL;
 	count(p->pc->counters, COUNTER_DA_WRITE_FOLIOS, 1);
 	rc = prepare(p);
 	if (rc == 0 && p->len != 0)
@@ -372,7 +392,13 @@ static int map_step(struct pass *p)
 	stop = data_bio_submit(&p->bio);
 	if (rc == 0)
 		rc = stop;
-	stop = ioend_finish(p->t, &p->end);
+	if (end->count == 0) {
+		ioend_cancel(end);
+		return rc;
+	}
+	if (++p->pending < p->pending_max)
+		return rc;
+	stop = finish_pending(p);
 	return rc < 0 ? rc : stop;
 }
 
@@ -415,12 +441,36 @@ static int scan(struct pass *p, uint32_t first, uint32_t last)
 	if (rc == 0)
 		rc = map_loop(p);
 	end = bioq_unplug(p->pc->img->bioq);
+	rc = rc < 0 ? rc : end;
+	end = finish_pending(p);
 	return rc < 0 ? rc : end;
+}
+
+/* Reserved handles may take half of what a transaction holds. */
+static unsigned pending_limit(const struct pass *p)
+{
+	unsigned room = jnl_max_credits(p->pc->img->jnl) / 2 / reserved_credits(p);
+
+	return MAX(MIN(room, PENDING_MAX), 1u);
+}
+
+static void start_pass(struct pass *p, struct task *t, struct mapping *m, struct wbc *wbc)
+{
+	p->t = t;
+	p->pc = m->pc;
+	p->m = m;
+	p->wbc = wbc;
+	p->bio.pc = m->pc;
+	p->bio.flags = wbc->sync_all ? BIO_SYNC : 0;
+	p->bio.count = 0;
+	p->bio.len = 0;
+	p->pending = 0;
+	p->pending_max = pending_limit(p);
 }
 
 int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 {
-	struct pass p = {.t = t, .pc = m->pc, .m = m, .wbc = wbc};
+	struct pass p;
 	uint32_t first;
 	int rc;
 
@@ -428,16 +478,14 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 	count(m->pc->counters, COUNTER_WRITEPAGES_RESULT, 1);
 	if (m->dirty_pages == 0)
 		return 0;
+	start_pass(&p, t, m, wbc);
 	p.tag = wbc->sync_all || wbc->tagged ? TAG_TOWRITE : TAG_DIRTY;
-	p.bio.pc = m->pc;
-	p.bio.flags = wbc->sync_all ? BIO_SYNC : 0;
 	first = wbc->cyclic ? m->writeback_index : page_of(wbc->start);
 	rc = scan(&p, first, wbc->cyclic ? UINT32_MAX : page_of(wbc->end));
 	if (rc == 0 && wbc->cyclic && first != 0 && wbc->nr_to_write > 0)
 		rc = scan(&p, 0, first - 1);
 	if (wbc->cyclic || (wbc->start == 0 && wbc->end == UINT64_MAX && wbc->nr_to_write > 0))
 		m->writeback_index = page_of(p.start_pos);
-	ioend_cancel(&p.end);
 	return rc;
 }
 
@@ -446,12 +494,13 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
 {
 	struct wbc wbc = {.sync_all = true, .nr_to_write = WB_ALL_PAGES, .start = from, .end = to};
-	struct pass p = {.t = t, .pc = m->pc, .m = m, .wbc = &wbc, .bio = {.pc = m->pc}};
+	struct pass p;
 	uint32_t page = page_of(from), last = page_of(to - 1);
 	struct folio *f;
 	int rc = 0, end;
 
-	p.bio.flags = BIO_SYNC;
+	start_pass(&p, t, m, &wbc);
+	p.start_pos = 0;
 	count(m->pc->counters, COUNTER_WRITEPAGES, 1);
 	while (rc == 0 && (f = mapping_next(m, TAG_DIRTY, page, last)) != NULL) {
 		page = f->index + folio_pages(f);

@@ -193,6 +193,27 @@ static int run_op(struct replay *rp, const struct op *o)
 	return rc < 0 ? rc : report_progress(rp);
 }
 
+static int open_manifest(struct replay *rp, struct op_source **ret)
+{
+	return manifest_open(rp->opt.initial, rp->opt.extents,
+			     rp->opt.root != NULL ? rp->opt.root : "/", &rp->ctx->diag, ret);
+}
+
+/* 1 when the table has a lost+found. */
+static int has_lost_found(struct replay *rp)
+{
+	struct op_source *m;
+	const struct op *o;
+	int rc = open_manifest(rp, &m), found = 0;
+
+	if (rc < 0)
+		return rc;
+	while (!found && (rc = op_next(m, &o)) == 1)
+		found = o->code == OP_NODE && strcmp(o->node->path.p, "/lost+found") == 0;
+	op_source_close(m);
+	return rc < 0 ? rc : found;
+}
+
 static int run_initial(struct replay *rp)
 {
 	struct op_source *m;
@@ -201,8 +222,11 @@ static int run_initial(struct replay *rp)
 
 	if (rp->opt.initial == NULL)
 		return 0;
-	rc = manifest_open(rp->opt.initial, rp->opt.extents,
-			   rp->opt.root != NULL ? rp->opt.root : "/", &rp->ctx->diag, &m);
+	rc = has_lost_found(rp);
+	if (rc == 0 && rp->target->ops->bare != NULL)
+		rc = rp->target->ops->bare(rp->target);
+	if (rc >= 0)
+		rc = open_manifest(rp, &m);
 	if (rc < 0)
 		return rc;
 	while ((rc = op_next(m, &o)) == 1) {

@@ -21,6 +21,9 @@ struct target {
 };
 
 struct target_ops {
+	/* The initial files are a complete list without a lost+found: the target's own, if empty,
+	 * goes. */
+	int (*bare)(struct target *t);
 	/* A file that was there before the first op. */
 	int (*node)(struct target *t, const struct op_node *n);
 	/* All initial files are made: they become durable, counting begins. */

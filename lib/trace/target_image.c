@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "extkit/replay.h"
+#include "fs/namei.h"
 #include "io/dev.h"
 
 #define PATTERN_BYTES 256u
@@ -206,9 +207,7 @@ static int op_advise(struct image_target *t, const struct op *o)
 
 	if (f == NULL)
 		return -EBADF;
-	if (o->sub == ADVICE_DONTNEED)
-		pc_drop(f->inode, o->off, o->len != 0 ? o->len : UINT64_MAX - o->off);
-	return 0;
+	return o->sub == ADVICE_DONTNEED ? pc_dont_need(&t->task, f->inode, o->off, o->len) : 0;
 }
 
 static int op_drop_caches(struct image_target *t, const struct op *o)
@@ -309,18 +308,64 @@ static int image_tick(struct target *target, uint64_t ns)
 
 /* ---- life ---- */
 
+static int image_bare(struct target *target)
+{
+	struct image_target *t = of(target);
+	struct ek_inode *root;
+	int rc = inode_get(t->img, (ek_inum){INUM_ROOT}, &root);
+
+	if (rc < 0)
+		return rc;
+	rc = fs_rmdir(&t->task, root, "lost+found", 10);
+	inode_put(&t->task, root);
+	return rc == -ENOENT || rc == -ENOTEMPTY ? 0 : rc;
+}
+
 static int target_node(struct target *target, const struct op_node *n)
 {
+	of(target)->nodes++;
 	return image_node(of(target), n);
 }
 
+static int mount_image(struct image_target *t)
+{
+	int rc = image_open(t->dev, &t->opts, t->target.d, &t->img);
+
+	if (rc < 0)
+		return rc;
+	task_init(&t->task, t->img);
+	t->task.umask = t->umask;
+	return pc_open(t->img, &t->task, &t->pc_config, t->target.d, &t->pc);
+}
+
+static int unmount_image(struct image_target *t)
+{
+	struct diag *d = t->target.d;
+	int rc, end;
+
+	diag_clear(&t->img->diag);
+	rc = pc_sync(&t->task);
+	if (rc < 0)
+		diag_set(d, rc, "%s", t->img->diag.text);
+	pc_close(t->pc);
+	t->pc = NULL;
+	end = image_close(t->img);
+	t->img = NULL;
+	if (end < 0)
+		diag_set(d, end, "%s: closing the image failed", t->dev->name);
+	return rc < 0 ? rc : end;
+}
+
+/* The initial files were made before the recording: a mount lies between them and the first op. */
 static int image_begin(struct target *target)
 {
 	struct image_target *t = of(target);
-	int rc = pc_sync(&t->task);
+	int rc = t->nodes != 0 ? unmount_image(t) : 0;
 
-	t->base = t->img->counters;
-	t->img->sampled_open = false;
+	if (rc == 0 && t->nodes != 0)
+		rc = mount_image(t);
+	if (rc == 0)
+		t->base = t->img->counters;
 	return rc;
 }
 
@@ -347,25 +392,18 @@ static void close_files(struct image_target *t)
 static int image_finish(struct target *target)
 {
 	struct image_target *t = of(target);
-	int rc = 0, end;
 
 	t->result = t->img->counters;
 	subtract(&t->result, &t->base);
 	if (!t->crash) {
 		close_files(t);
-		rc = pc_sync(&t->task);
+		return unmount_image(t);
 	}
 	pc_close(t->pc);
 	t->pc = NULL;
-	if (t->crash) {
-		image_kill(t->img);
-		end = 0;
-	} else {
-		end = image_close(t->img);
-	}
+	image_kill(t->img);
 	t->img = NULL;
-	t->finished = true;
-	return rc < 0 ? rc : end;
+	return 0;
 }
 
 static const struct counters *image_counters(struct target *target)
@@ -392,6 +430,7 @@ static void image_target_close(struct target *target)
 }
 
 static const struct target_ops image_ops = {
+    .bare = image_bare,
     .node = target_node,
     .begin = image_begin,
     .tick = image_tick,
@@ -401,27 +440,20 @@ static const struct target_ops image_ops = {
     .close = image_target_close,
 };
 
-static int open_image(struct image_target *t, const char *path, const struct ek_replay_options *opt,
-		      uint32_t hz)
+static void set_options(struct image_target *t, const struct ek_replay_options *opt, uint32_t hz)
 {
-	struct image_opts o = {.flags = IMAGE_WRITE,
-			       .offset = opt->offset,
-			       .now = t->start,
-			       .tick_ns = 1000000000u / hz,
-			       .dioread_lock = (opt->flags & EK_REPLAY_DIOREAD_LOCK) != 0,
-			       .nodelalloc = (opt->flags & EK_REPLAY_NODELALLOC) != 0};
-	struct pc_config cfg = {.memory = opt->memory,
-				.background_pages = opt->background_bytes / PAGE_BYTES,
-				.dirty_pages = opt->dirty_bytes / PAGE_BYTES};
-	int rc = dev_open(path, DEV_WRITE, t->target.d, &t->dev);
-
-	if (rc == 0)
-		rc = image_open(t->dev, &o, t->target.d, &t->img);
-	if (rc < 0)
-		return rc;
-	task_init(&t->task, t->img);
-	t->task.umask = opt->umask == 0 ? 022 : opt->umask == UINT32_MAX ? 0 : opt->umask;
-	return pc_open(t->img, &t->task, &cfg, t->target.d, &t->pc);
+	t->opts = (struct image_opts){.flags = IMAGE_WRITE,
+				      .offset = opt->offset,
+				      .now = t->start,
+				      .tick_ns = 1000000000u / hz,
+				      .dioread_lock = (opt->flags & EK_REPLAY_DIOREAD_LOCK) != 0,
+				      .nodelalloc = (opt->flags & EK_REPLAY_NODELALLOC) != 0};
+	t->pc_config = (struct pc_config){.memory = opt->memory,
+					  .background_pages = opt->background_bytes / PAGE_BYTES,
+					  .dirty_pages = opt->dirty_bytes / PAGE_BYTES};
+	t->umask = opt->umask == 0 ? 022 : opt->umask == UINT32_MAX ? 0 : opt->umask;
+	t->no_stores = (opt->flags & EK_REPLAY_NO_STORES) != 0;
+	t->crash = (opt->flags & EK_REPLAY_CRASH) != 0;
 }
 
 int target_open_image(const char *path, const struct ek_replay_options *opt, struct ek_time start,
@@ -435,14 +467,15 @@ int target_open_image(const char *path, const struct ek_replay_options *opt, str
 	t->target.ops = &image_ops;
 	t->target.d = d;
 	t->start = start;
-	t->no_stores = (opt->flags & EK_REPLAY_NO_STORES) != 0;
-	t->crash = (opt->flags & EK_REPLAY_CRASH) != 0;
+	set_options(t, opt, hz);
 	t->pattern = malloc(PATTERN_BYTES);
 	t->copy = malloc(COPY_BYTES);
 	if (t->pattern != NULL && t->copy != NULL) {
 		for (unsigned i = 0; i < PATTERN_BYTES; i++)
 			t->pattern[i] = (uint8_t)i;
-		rc = open_image(t, path, opt, hz);
+		rc = dev_open(path, DEV_WRITE, d, &t->dev);
+		if (rc == 0)
+			rc = mount_image(t);
 	}
 	if (rc < 0) {
 		image_target_close(&t->target);

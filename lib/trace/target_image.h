@@ -32,7 +32,11 @@ struct image_target {
 	uint8_t *copy;    /* buffer of copies */
 	struct ek_time start;
 	uint64_t now_ns, next_tick;
-	bool finished, no_stores, crash;
+	struct image_opts opts; /* of every mount */
+	struct pc_config pc_config;
+	uint32_t umask;
+	uint64_t nodes; /* initial files */
+	bool no_stores, crash;
 };
 
 struct open_file *image_file(struct image_target *t, uint32_t handle);

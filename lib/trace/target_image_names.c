@@ -366,6 +366,7 @@ int image_node(struct image_target *t, const struct op_node *n)
 		rc = find_place(t, &n->path, &at);
 		if (rc == 0) {
 			diag_clear(&t->img->diag);
+			t->task.goal_ino = n->ino < UINT32_MAX ? (uint32_t)n->ino : 0;
 			rc = make_node(t, n, &at, &inode);
 			inode_put(&t->task, at.dir);
 		}
