@@ -96,7 +96,7 @@ int image_note_mount(struct ek_image *img, struct handle *h)
 	struct super_raw *sb = NULL;
 	int rc = image_super_write(img, h, &sb);
 
-	if (rc < 0)
+	if (rc < 0 || sb == NULL)
 		return rc;
 	memset(sb->s_last_mounted, 0, sizeof(sb->s_last_mounted));
 	sb->s_last_mounted[0] = '/';

@@ -158,7 +158,7 @@ static inline void walk_entry(struct walk *w, struct task *t, struct ek_inode *d
 	if (e->name_len <= 2 && memcmp(name, "..", e->name_len) == 0)
 		return;
 	path = mix(path, name, e->name_len);
-	rc = dir_lookup(t, dir, name, e->name_len, &found, NULL);
+	rc = dir_lookup(t, dir, name, e->name_len, &found);
 	if (rc < 0 || found.v != e->ino.v) {
 		walk_error(w, t->img, "lookup", rc);
 		return;
@@ -245,7 +245,7 @@ static inline void walk_tables(struct ek_image *img, struct walk *w)
 			ek_inum found;
 
 			memcpy(name, e.name, e.name_len);
-			dir_lookup(&t, inode, name, e.name_len, &found, NULL);
+			dir_lookup(&t, inode, name, e.name_len, &found);
 			if (w->steps++ > WALK_STEPS)
 				break;
 		}
