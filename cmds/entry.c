@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A table of columns, each of which knows how to fill its cell. */
+#include "entry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd.h"
+#include "show.h"
+
+#define LINK_MAX ((size_t)65536)
+
+struct entry {
+	struct ek_stat st;
+	bool known;
+	ek_inum ino;
+	const char *path, *shown;
+	size_t path_len, shown_len;
+	char target[LINK_MAX + 1];
+	char context[256];
+	size_t context_len;
+};
+
+struct column {
+	struct out_col col;
+	unsigned when; /* any of these flags; 0: JSON only */
+	void (*fill)(struct run *run, const struct entry *e);
+};
+
+const char *entry_type(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return N_("file");
+	case S_IFDIR:
+		return N_("folder");
+	case S_IFLNK:
+		return N_("link");
+	case S_IFCHR:
+		return N_("character device");
+	case S_IFBLK:
+		return N_("block device");
+	case S_IFIFO:
+		return N_("pipe");
+	case S_IFSOCK:
+		return N_("socket");
+	default:
+		return N_("unknown");
+	}
+}
+
+static bool is_device(const struct entry *e)
+{
+	return S_ISCHR(e->st.mode) || S_ISBLK(e->st.mode);
+}
+
+static void unknown(struct run *run)
+{
+	if (run->json)
+		out_none(run->out, NULL, NULL);
+	else
+		out_str(run->out, NULL, NULL, "?");
+}
+
+static void number(struct run *run, const struct entry *e, uint64_t v)
+{
+	if (e->known)
+		out_u64(run->out, NULL, NULL, v);
+	else
+		unknown(run);
+}
+
+static void fill_path(struct run *run, const struct entry *e)
+{
+	out_bytes(run->out, NULL, NULL, e->path, e->path_len);
+}
+
+static void fill_ino(struct run *run, const struct entry *e)
+{
+	out_u64(run->out, NULL, NULL, e->ino.v);
+}
+
+static void fill_type(struct run *run, const struct entry *e)
+{
+	if (e->known)
+		out_str(run->out, NULL, NULL, entry_type(e->st.mode));
+	else
+		unknown(run);
+}
+
+static void fill_mode(struct run *run, const struct entry *e)
+{
+	char text[SHOW_MAX];
+
+	if (e->known)
+		out_u64_as(run->out, NULL, NULL, e->st.mode, show_mode(text, e->st.mode));
+	else
+		unknown(run);
+}
+
+static void fill_links(struct run *run, const struct entry *e)
+{
+	number(run, e, e->st.links);
+}
+
+static void fill_uid(struct run *run, const struct entry *e)
+{
+	number(run, e, e->st.uid);
+}
+
+static void fill_gid(struct run *run, const struct entry *e)
+{
+	number(run, e, e->st.gid);
+}
+
+static void fill_size(struct run *run, const struct entry *e)
+{
+	char text[SHOW_MAX];
+
+	if (e->known && !run->json && is_device(e)) {
+		snprintf(text, sizeof(text), "%" PRIu32 ", %" PRIu32, e->st.dev_major,
+			 e->st.dev_minor);
+		out_str(run->out, NULL, NULL, text);
+		return;
+	}
+	number(run, e, e->st.bytes);
+}
+
+static void fill_sectors(struct run *run, const struct entry *e)
+{
+	number(run, e, e->st.sectors);
+}
+
+static void fill_device(struct run *run, const struct entry *e)
+{
+	char text[SHOW_MAX];
+
+	if (!e->known || !is_device(e)) {
+		out_none(run->out, NULL, NULL);
+		return;
+	}
+	snprintf(text, sizeof(text), "%" PRIu32 ":%" PRIu32, e->st.dev_major, e->st.dev_minor);
+	out_str(run->out, NULL, NULL, text);
+}
+
+static void fill_mtime(struct run *run, const struct entry *e)
+{
+	char text[SHOW_MAX];
+
+	if (!e->known) {
+		unknown(run);
+		return;
+	}
+	show_time(text, e->st.mtime);
+	if (!run->json) /* to the minute, as lists have it */
+		text[strcspn(text, ".") - 3] = '\0';
+	out_str(run->out, NULL, NULL, text);
+}
+
+static void fill_context(struct run *run, const struct entry *e)
+{
+	if (e->context_len != 0)
+		out_bytes(run->out, NULL, NULL, e->context, e->context_len);
+	else
+		out_none(run->out, NULL, NULL);
+}
+
+static void fill_target(struct run *run, const struct entry *e)
+{
+	if (e->known && S_ISLNK(e->st.mode))
+		out_bytes(run->out, NULL, NULL, e->target, strlen(e->target));
+	else
+		out_none(run->out, NULL, NULL);
+}
+
+static void fill_name(struct run *run, const struct entry *e)
+{
+	char both[256 + 4 + LINK_MAX + 4096];
+	int n;
+
+	if (!e->known || !S_ISLNK(e->st.mode) || e->target[0] == '\0' ||
+	    e->shown_len > sizeof(both) - LINK_MAX - 8) {
+		out_bytes(run->out, NULL, NULL, e->shown, e->shown_len);
+		return;
+	}
+	n = snprintf(both, sizeof(both), "%.*s -> %s", (int)e->shown_len, e->shown, e->target);
+	out_bytes(run->out, NULL, NULL, both, (size_t)n);
+}
+
+static void fill_plain(struct run *run, const struct entry *e)
+{
+	out_bytes(run->out, NULL, NULL, e->shown, e->shown_len);
+}
+
+#define SHORT (1u << 30)
+
+static const struct column columns[] = {
+    {{"path", NULL, false}, 0, fill_path},
+    {{"inode", NULL, true}, ENTRY_INODE, fill_ino},
+    {{"type", NULL, false}, 0, fill_type},
+    {{"mode", NULL, false}, ENTRY_LONG, fill_mode},
+    {{"links", NULL, true}, ENTRY_LONG, fill_links},
+    {{"uid", NULL, true}, ENTRY_LONG, fill_uid},
+    {{"gid", NULL, true}, ENTRY_LONG, fill_gid},
+    {{"context", NULL, false}, ENTRY_CONTEXT, fill_context},
+    {{"size", NULL, true}, ENTRY_LONG, fill_size},
+    {{"sectors", NULL, true}, 0, fill_sectors},
+    {{"device", NULL, false}, 0, fill_device},
+    {{"mtime", NULL, false}, ENTRY_LONG, fill_mtime},
+    {{"target", NULL, false}, 0, fill_target},
+    {{NULL, NULL, false}, ENTRY_LONG, fill_name},
+    {{NULL, NULL, false}, SHORT, fill_plain},
+};
+
+#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static bool is_shown(const struct run *run, unsigned flags, const struct column *c)
+{
+	if (run->json)
+		return c->col.key != NULL;
+	if ((flags & ENTRY_LONG) == 0)
+		flags |= SHORT;
+	return (c->when & flags) != 0;
+}
+
+void entry_table(struct run *run, unsigned flags)
+{
+	static struct out_col shown[NCOLUMNS]; /* must outlive the table */
+	size_t n = 0;
+
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (is_shown(run, flags, &columns[i]))
+			shown[n++] = columns[i].col;
+	out_table(run->out, "entries", shown, n);
+}
+
+/* The label without the zero byte that tools store behind it. */
+static int read_context(struct ek_inode *inode, struct entry *e)
+{
+	struct ek_xattrs *xattrs;
+	const struct ek_xattr *x;
+	int err = ek_inode_xattrs(inode, &xattrs);
+
+	if (err < 0)
+		return err;
+	for (size_t i = 0; (x = ek_xattrs_get(xattrs, i)) != NULL; i++) {
+		if (strcmp(x->name, "security.selinux") != 0 || x->len > sizeof(e->context))
+			continue;
+		memcpy(e->context, x->value, x->len);
+		e->context_len = strnlen(e->context, x->len);
+	}
+	ek_xattrs_free(xattrs);
+	return 0;
+}
+
+static int read_entry(struct run *run, unsigned flags, struct ek_inode *inode, struct entry *e)
+{
+	int err, rc;
+
+	e->st.size = sizeof(e->st);
+	err = ek_inode_stat(inode, &e->st);
+	e->known = err == 0;
+	if (err == 0 && S_ISLNK(e->st.mode) && (run->json || (flags & ENTRY_LONG) != 0))
+		err = ek_inode_readlink(inode, e->target, sizeof(e->target));
+	if (run->json || (flags & ENTRY_CONTEXT) != 0) {
+		rc = read_context(inode, e);
+		err = err < 0 ? err : rc;
+	}
+	return err;
+}
+
+int entry_row(struct run *run, unsigned flags, struct ek_inode *inode, ek_inum ino,
+	      const char *path, size_t len)
+{
+	static struct entry e; /* too large for the stack, and there is one row at a time */
+	const char *slash = (flags & ENTRY_PATH) == 0 ? memrchr(path, '/', len) : NULL;
+	int err = 0;
+
+	e.known = false;
+	e.target[0] = '\0';
+	e.context_len = 0;
+	e.ino = ino;
+	e.path = path;
+	e.path_len = len;
+	e.shown = slash != NULL && slash + 1 < path + len ? slash + 1 : path;
+	e.shown_len = (size_t)(path + len - e.shown);
+	if (inode != NULL)
+		err = read_entry(run, flags, inode, &e);
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (is_shown(run, flags, &columns[i]))
+			columns[i].fill(run, &e);
+	return err;
+}
