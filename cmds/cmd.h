@@ -73,11 +73,11 @@ struct cmd {
 	int (*run)(struct run *run);    /* returns an exit code; NULL for a group of sub-verbs */
 };
 
-#define COMMAND(ident)                                                    \
-	static const struct cmd cmd_##ident;                              \
-	static const struct cmd *const cmd_at_##ident                     \
-	    __attribute__((section("extkit_cmds"), used)) = &cmd_##ident; \
-	static const struct cmd cmd_##ident
+#define COMMAND(ident)                                                     \
+	static const struct cmd verb_##ident;                              \
+	static const struct cmd *const verb_at_##ident                     \
+	    __attribute__((section("extkit_cmds"), used)) = &verb_##ident; \
+	static const struct cmd verb_##ident
 
 /* The verb number i in the order of the files' names, which is alphabetical; NULL past the last. */
 const struct cmd *cmd_at(size_t i);
