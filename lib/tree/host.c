@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System calls of the export.  Paths are resolved by openat2 beneath one descriptor, so neither a
+ * link that somebody else makes meanwhile nor a name in the image leads out of it.
+ */
+#include "tree/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "extkit/export.h"
+#include "extkit/inode.h"
+
+static int open_beneath(int root, const char *path)
+{
+	struct open_how how = {
+	    .flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_RDONLY,
+	    .resolve =
+		RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	};
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int host_parent(int root, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	char head[4096];
+	size_t n;
+
+	*name = slash != NULL ? slash + 1 : path;
+	if (slash == NULL)
+		return open_beneath(root, ".");
+	n = (size_t)(slash - path);
+	if (n >= sizeof(head))
+		return -ENAMETOOLONG;
+	memcpy(head, path, n);
+	head[n] = '\0';
+	return open_beneath(root, head);
+}
+
+static int write_all(int fd, const uint8_t *p, size_t n, uint64_t at)
+{
+	while (n > 0) {
+		ssize_t did = pwrite(fd, p, n, (off_t)at);
+
+		if (did < 0 && errno == EINTR)
+			continue;
+		if (did <= 0)
+			return did < 0 ? -errno : -EIO;
+		p += did;
+		n -= (size_t)did;
+		at += (uint64_t)did;
+	}
+	return 0;
+}
+
+int host_copy(struct ek_inode *inode, uint64_t size, int fd, void *buf, size_t cap)
+{
+	uint64_t at = 0;
+	size_t n;
+	int rc;
+
+	while (at < size) {
+		rc = ek_inode_next_data(inode, at, &at);
+		if (rc == 0 && at < size)
+			rc = ek_inode_read(inode, at, buf, cap, &n);
+		if (rc < 0)
+			return rc;
+		if (at >= size || n == 0)
+			break;
+		rc = write_all(fd, buf, n, at);
+		if (rc < 0)
+			return rc;
+		at += n;
+	}
+	return ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
+}
+
+/* Attributes that the host does not take are none of the export's failures, unless they are the
+ * user's own. */
+static int copy_xattrs(struct ek_inode *inode, int fd)
+{
+	struct ek_xattrs *xattrs;
+	const struct ek_xattr *x;
+	int rc = ek_inode_xattrs(inode, &xattrs);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; rc == 0 && (x = ek_xattrs_get(xattrs, i)) != NULL; i++) {
+		if (fsetxattr(fd, x->name, x->value, x->len, 0) < 0 &&
+		    strncmp(x->name, "user.", 5) == 0 && errno != EOPNOTSUPP)
+			rc = -errno;
+	}
+	ek_xattrs_free(xattrs);
+	return rc;
+}
+
+int host_finish(struct ek_inode *inode, const struct ek_stat *st, int fd, unsigned flags)
+{
+	mode_t mode = st->mode & ((flags & EK_EXPORT_SETID) != 0 ? 07777 : 0777);
+	struct timespec times[2] = {
+	    {st->atime.sec, (long)st->atime.nsec},
+	    {st->mtime.sec, (long)st->mtime.nsec},
+	};
+	int rc = 0;
+
+	if ((flags & EK_EXPORT_OWNER) != 0 && fchown(fd, st->uid, st->gid) < 0)
+		rc = -errno;
+	if (rc == 0 && (flags & EK_EXPORT_XATTRS) != 0)
+		rc = copy_xattrs(inode, fd);
+	if (rc == 0 && fchmod(fd, mode) < 0)
+		rc = -errno;
+	if (rc == 0 && futimens(fd, times) < 0)
+		rc = -errno;
+	return rc;
+}
