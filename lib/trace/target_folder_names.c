@@ -44,8 +44,8 @@ static int may_open(struct folder_target *t, const struct op *o, int flags)
 	struct stat st;
 	int fd, rc = 0;
 
-	if ((flags & __O_TMPFILE) != 0 || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) ||
-	    (flags & O_PATH) != 0)
+	if ((flags & O_TMPFILE) == O_TMPFILE ||
+	    (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || (flags & O_PATH) != 0)
 		return 0;
 	fd = folder_open(t, o->path.p, O_PATH | (flags & O_NOFOLLOW), 0);
 	if (fd < 0)

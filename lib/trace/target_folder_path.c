@@ -77,8 +77,9 @@ static int walk_open(const struct folder_target *t, const char *path, int flags,
 
 static int try_openat2(const struct folder_target *t, const char *path, int flags, mode_t mode)
 {
+	bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 	struct open_how how = {.flags = (uint64_t)(unsigned)flags,
-			       .mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? mode & 07777u : 0,
+			       .mode = makes ? mode & 07777u : 0,
 			       .resolve =
 				   RESOLVE_IN_ROOT | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
 	long fd;

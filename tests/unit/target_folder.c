@@ -139,7 +139,12 @@ TEST(names_are_made_moved_and_removed)
 	     "7 1 rmdir /gone\n"
 	     "8 1 link /c /e\n"
 	     "9 1 unlink /e\n"
-	     "10 1 rename /c /d exchange\n");
+	     "10 1 rename /c /d exchange\n"
+	     "11 1 open h2 /c r flags=directory\n"
+	     "12 1 read h2 0 4096\n"
+	     "13 1 fsync h2\n"
+	     "14 1 open h3 /c rw flags=tmpfile mode=0600\n"
+	     "15 1 write h3 0 10\n");
 	CHECK_INT(stat_of("b").st_nlink, 2);
 	CHECK_INT(stat_of("d").st_ino, stat_of("b").st_ino);
 	CHECK(S_ISDIR(stat_of("c").st_mode));
