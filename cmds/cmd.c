@@ -22,8 +22,8 @@ const struct opt global_options[] = {
 const struct exit_row exit_rows[] = {
     {EXIT_DONE, N_("done")},
     {EXIT_NO, N_("the answer is no: differs, not found")},
-    {EXIT_USAGE, N_("the command line makes no sense")},
-    {EXIT_DAMAGED, N_("the image or trace is damaged, or refused")},
+    {EXIT_USAGE, N_("the command line or the trace makes no sense")},
+    {EXIT_DAMAGED, N_("the image is damaged, or refused")},
     {EXIT_SPACE, N_("no space; the message tells what is missing")},
     {EXIT_PATH, N_("a path inside the image is wrong")},
     {EXIT_FEATURE, N_("a feature is not supported; the message names it")},

@@ -31,8 +31,8 @@
 enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_NO = 1,      /* the answer is no: differs, not found */
-	EXIT_USAGE = 2,   /* the command line makes no sense */
-	EXIT_DAMAGED = 3, /* the image or trace is damaged, or refused */
+	EXIT_USAGE = 2,   /* the command line or the trace makes no sense */
+	EXIT_DAMAGED = 3, /* the image is damaged, or refused */
 	EXIT_SPACE = 4,   /* no space; the message says how much is missing */
 	EXIT_PATH = 5,    /* a path inside the image is wrong */
 	EXIT_FEATURE = 6, /* an unsupported feature, by name */

@@ -298,7 +298,7 @@ static int read_version(struct fio *f)
 	else if (err > 0 && strcmp(line, "fio version 2 iolog") == 0)
 		f->version = 2;
 	else
-		return diag_set(f->im.base.d, -EUCLEAN,
+		return diag_set(f->im.base.d, -EINVAL,
 				"%s:1:1: expected \"fio version 2 iolog\" or 3",
 				instream_name(f->lines.in));
 	return import_header(&f->im, f->version == 3 ? "fio iolog 3" : "fio iolog 2", "relative");

@@ -153,7 +153,7 @@ static int enter_frame(struct frames *f)
 			return 1;
 		}
 		if ((word(f, 0) & ~15u) != SKIP_MAGIC)
-			return diag_set(f->d, -EBADMSG, "read: %s: not a zstd frame: magic %#x",
+			return diag_set(f->d, -EINVAL, "read: %s: not a zstd frame: magic %#x",
 					frames_name(f), word(f, 0));
 		err = need(f, 8);
 		if (err > 0) {
@@ -196,7 +196,7 @@ int frames_read(struct frames *f, void *to, size_t n)
 		in = (ZSTD_inBuffer){f->buf, f->len, f->pos};
 		rc = ZSTD_decompressStream(f->z, &out, &in);
 		if (ZSTD_isError(rc))
-			return diag_set(f->d, -EBADMSG, "read: %s: zstd: %s", frames_name(f),
+			return diag_set(f->d, -EINVAL, "read: %s: zstd: %s", frames_name(f),
 					ZSTD_getErrorName(rc));
 		f->pos = in.pos;
 		f->in_frame = rc != 0;

@@ -195,7 +195,7 @@ static long read_zstd(struct instream *in, void *buf, size_t n)
 		}
 		rc = ZSTD_decompressStream(in->z, &out, &src);
 		if (ZSTD_isError(rc))
-			return diag_set(in->d, -EBADMSG, "read: %s: zstd: %s", in->name,
+			return diag_set(in->d, -EINVAL, "read: %s: zstd: %s", in->name,
 					ZSTD_getErrorName(rc));
 		if (src.pos > in->raw_pos)
 			in->frame_open = rc != 0;

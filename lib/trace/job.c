@@ -101,7 +101,7 @@ int job_detect(const char *path, struct diag *d, enum ek_trace_format *ret)
 	*ret = look_at_lines(in);
 	return *ret != EK_TRACE_AUTO
 		   ? 0
-		   : diag_set(d, -EUCLEAN, "trace: %s: neither a trace nor a log that is known",
+		   : diag_set(d, -EINVAL, "trace: %s: neither a trace nor a log that is known",
 			      path);
 }
 

@@ -55,7 +55,7 @@ static unsigned split(char *line, size_t n, char **col, unsigned max)
 
 static int complain(struct manifest *m, const char *why)
 {
-	m->err = diag_set(m->base.d, -EUCLEAN, "%s:%llu:1: %s", instream_name(m->lines.in),
+	m->err = diag_set(m->base.d, -EINVAL, "%s:%llu:1: %s", instream_name(m->lines.in),
 			  (unsigned long long)m->lines.number, why);
 	return m->err;
 }

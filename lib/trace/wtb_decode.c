@@ -314,5 +314,5 @@ int wtb_decode(struct wtb_decoder *w)
 		if (o->code == OP_NODE && take_node(w) == -ENOMEM)
 			return -ENOMEM;
 	}
-	return w->why ? -EBADMSG : 1;
+	return w->why ? -EINVAL : 1;
 }

@@ -30,12 +30,12 @@ struct wtb_decoder {
 	struct op_extent *extents;
 	size_t extents_cap;
 	const struct blobs *blobs;
-	const char *why; /* what was wrong, after -EBADMSG */
+	const char *why; /* what was wrong, after -EINVAL */
 };
 
 void wtb_decoder_free(struct wtb_decoder *w);
 
-/* Starts on a block of n bytes whose checksum was right and which stays in place; 0, -EBADMSG with
+/* Starts on a block of n bytes whose checksum was right and which stays in place; 0, -EINVAL with
  * why, or -ENOMEM. */
 int wtb_decode_start(struct wtb_decoder *w, const uint8_t *block, size_t n);
 

@@ -47,7 +47,7 @@ static uint64_t word64(const uint8_t *p)
 
 static int damaged(struct wtb_source *s, const char *why)
 {
-	return diag_set(s->base.d, -EBADMSG, "damaged trace: %s byte %llu (decompressed): %s",
+	return diag_set(s->base.d, -EINVAL, "damaged trace: %s byte %llu (decompressed): %s",
 			frames_name(s->frames), (unsigned long long)s->at, why);
 }
 
@@ -188,7 +188,7 @@ static int advance(struct wtb_source *s, bool *gap)
 	err = block_is_good(s) ? 0 : damaged(s, "the block's checksum does not match");
 	if (err == 0 && word(s->block) == WTB_OPS) {
 		err = wtb_decode_start(&s->w, s->block, s->block_n);
-		if (err == -EBADMSG)
+		if (err == -EINVAL)
 			err = damaged(s, s->w.why);
 	} else if (err == 0 && word(s->block) == WTB_BLOBS) {
 		err = learn_blobs(s);
@@ -229,11 +229,11 @@ static int wtb_next(struct op_source *base, const struct op **ret)
 		}
 		if (err == 0 && s->done)
 			return 0;
-		if (err == -EBADMSG && s->err == 0 && s->repair) {
+		if (err == -EINVAL && s->err == 0 && s->repair) {
 			make_gap(s, (uint64_t)s->w.left + 1);
 			return give_gap(s, ret);
 		}
-		if (err == -EBADMSG && s->err == 0)
+		if (err == -EINVAL && s->err == 0)
 			damaged(s, s->w.why);
 		if (err == 0)
 			err = advance(s, &gap);

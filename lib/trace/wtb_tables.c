@@ -63,7 +63,7 @@ static int start_numbers(struct wtb_decoder *w, enum wtb_column c, uint32_t none
 	}
 	(*table)[0] = none;
 	*ret_n = n;
-	return w->why ? -EBADMSG : 0;
+	return w->why ? -EINVAL : 0;
 }
 
 static int start_tables(struct wtb_decoder *w)

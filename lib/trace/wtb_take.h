@@ -11,7 +11,7 @@ static inline int bad(struct wtb_decoder *w, const char *why)
 {
 	if (!w->why)
 		w->why = why;
-	return -EBADMSG;
+	return -EINVAL;
 }
 
 /* The rest of a varint that has more than one byte. */

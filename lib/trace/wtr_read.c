@@ -41,7 +41,7 @@ struct wtr_source {
 static int refuse(struct wtr_source *s, const char *line, const char *at, const char *why)
 {
 	s->err =
-	    diag_set(s->base.d, -EUCLEAN, "%s:%llu:%llu: %s", instream_name(s->lines.in),
+	    diag_set(s->base.d, -EINVAL, "%s:%llu:%llu: %s", instream_name(s->lines.in),
 		     (unsigned long long)s->lines.number, (unsigned long long)(at - line) + 1, why);
 	return s->err;
 }
@@ -165,7 +165,7 @@ static int read_header(struct wtr_source *s)
 	s->done = true;
 	return err < 0 || s->base.header.version
 		   ? err
-		   : diag_set(s->base.d, -EUCLEAN, "%s:1:1: not a trace: empty",
+		   : diag_set(s->base.d, -EINVAL, "%s:1:1: not a trace: empty",
 			      instream_name(s->lines.in));
 }
 
@@ -181,7 +181,7 @@ static int end_line(struct wtr_source *s, const char *line, const char *args)
 		return refuse(s, line, args, "expected ops=NUMBER crc32c=HEX");
 	s->done = true;
 	if (ops != s->timed || want != (uint32_t)~s->crc_before) {
-		s->err = diag_set(s->base.d, -EBADMSG,
+		s->err = diag_set(s->base.d, -EINVAL,
 				  "%s:%llu:1: %%end says ops=%llu crc32c=%08llx, the file has "
 				  "ops=%llu crc32c=%08x",
 				  instream_name(s->lines.in), (unsigned long long)s->lines.number,

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extkit replay: a trace onto an image, and what ext4 would have done for it. */
+#include "extkit/replay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "fail.h"
+#include "recorded.h"
+#include "show.h"
+#include "target.h"
+
+struct replay_opts {
+	int clock;
+	struct opt_num stop_after, memory, background, dirty, hz;
+	const char *initial, *extents, *root, *compare, *umask;
+	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all;
+};
+
+#define T struct replay_opts
+
+static const struct opt replay_options[] = {
+    OPT_CHOICE(T, clock, 0, "clock", "virtual|real|asap",
+	       N_("the trace's times, its pace, or no waiting")),
+    OPT_FILE(T, compare, 0, "compare", N_("FILE"),
+	     N_("show recorded counters beside ours: lines of name, tab, value")),
+    OPT_NUMBER(T, stop_after, 0, "stop-after", N_("N"), N_("end after N operations")),
+    OPT_FILE(T, initial, 'i', "initial", N_("FILE"), N_("the files before the trace, a table")),
+    OPT_FILE(T, extents, 0, "extents", N_("FILE"), N_("their extents, a table")),
+    OPT_TEXT(T, root, 'r', "root", N_("DIR"), N_("the folder of the table that becomes /")),
+    OPT_FLAG(T, no_initial, 0, "no-initial", N_("do not make the files before the trace")),
+    OPT_SIZE(T, memory, 0, "memory", N_("SIZE"), N_("of the page cache, usually 1G")),
+    OPT_SIZE(T, background, 0, "dirty-background", N_("SIZE"), N_("when writeback begins")),
+    OPT_SIZE(T, dirty, 0, "dirty", N_("SIZE"), N_("when writers wait")),
+    OPT_NUMBER(T, hz, 0, "hz", N_("N"), N_("ticks a second, for timestamps; usually 250")),
+    OPT_TEXT(T, umask, 0, "umask", N_("OCTAL"), N_("of the replayed program, usually 022")),
+    OPT_FLAG(T, nodelalloc, 0, "nodelalloc", N_("allocate when data are written to the cache")),
+    OPT_FLAG(T, dioread_lock, 0, "dioread-lock", N_("allocate written extents, as older ext4 did")),
+    OPT_FLAG(T, no_stores, 0, "no-stores", N_("leave stores through mappings out")),
+    OPT_FLAG(T, lenient, 0, "lenient", N_("count operations that cannot be done and go on")),
+    OPT_FLAG(T, crash, 0, "crash", N_("end as a power cut would: nothing pending is written")),
+    OPT_FLAG(T, all, 'a', "all", N_("rows of nothing too")),
+    OPT_END,
+};
+
+static unsigned flags_of(const struct replay_opts *o)
+{
+	return (o->lenient ? (unsigned)EK_REPLAY_LENIENT : 0) |
+	       (o->no_initial ? (unsigned)EK_REPLAY_NO_INITIAL : 0) |
+	       (o->no_stores ? (unsigned)EK_REPLAY_NO_STORES : 0) |
+	       (o->crash ? (unsigned)EK_REPLAY_CRASH : 0) |
+	       (o->nodelalloc ? (unsigned)EK_REPLAY_NODELALLOC : 0) |
+	       (o->dioread_lock ? (unsigned)EK_REPLAY_DIOREAD_LOCK : 0);
+}
+
+static int set_umask(struct run *run, const char *text, struct ek_replay_options *opt)
+{
+	unsigned long mask;
+	char *end;
+
+	if (text == NULL)
+		return EXIT_DONE;
+	mask = strtoul(text, &end, 8);
+	if (*text < '0' || *text > '7' || *end != '\0' || mask > 0777)
+		return fail_usage(run, _("--umask: '%s' is no octal mask"), text);
+	opt->umask = mask != 0 ? (uint32_t)mask : UINT32_MAX;
+	return EXIT_DONE;
+}
+
+static int fill(struct run *run, struct ek_replay_options *opt)
+{
+	const struct replay_opts *o = run->opts;
+	int code = target_now(run, &opt->now);
+
+	if (code == EXIT_DONE && o->hz.v > 1000000)
+		code = fail_usage(run, _("--hz: at most 1000000"));
+	if (code == EXIT_DONE)
+		code = set_umask(run, o->umask, opt);
+	opt->flags = flags_of(o);
+	opt->clock = (unsigned)o->clock;
+	opt->initial = o->initial;
+	opt->extents = o->extents;
+	opt->root = o->root;
+	opt->memory = o->memory.v;
+	opt->background_bytes = o->background.v;
+	opt->dirty_bytes = o->dirty.v;
+	opt->hz = (uint32_t)o->hz.v;
+	opt->stop_after = o->stop_after.v;
+	return code;
+}
+
+/* ---- reports ---- */
+
+static const struct out_col report_cols[] = {
+    {"group", N_("Group"), false},
+    {"name", N_("Name"), false},
+    {"value", N_("Value"), true},
+};
+
+static void report(struct run *run, const struct ek_replay_report *rep)
+{
+	const struct replay_opts *o = run->opts;
+	const struct ek_replay_row *row;
+	char span[SHOW_MAX];
+
+	out_table(run->out, "report", report_cols, 3);
+	for (size_t i = 0; (row = ek_replay_report_row(rep, i)) != NULL; i++) {
+		size_t len = strlen(row->name);
+		bool ns = len > 3 && strcmp(row->name + len - 3, "_ns") == 0;
+
+		if (row->value == 0 && !o->all && !run->json)
+			continue;
+		out_str(run->out, NULL, NULL, row->group);
+		out_str(run->out, NULL, NULL, row->name);
+		if (ns)
+			out_u64_as(run->out, NULL, NULL, row->value, show_span(span, row->value));
+		else
+			out_u64(run->out, NULL, NULL, row->value);
+	}
+	out_table_end(run->out);
+}
+
+static const struct out_col compare_cols[] = {
+    {"counter", N_("Counter"), false},
+    {"recorded", N_("Recorded"), true},
+    {"ours", N_("Ours"), true},
+    {"difference", N_("Difference"), true},
+};
+
+/* Recorders name events as our counters are named. */
+static const struct ek_replay_row *find_row(const struct ek_replay_report *rep, const char *name)
+{
+	const struct ek_replay_row *row;
+
+	for (size_t i = 0; (row = ek_replay_report_row(rep, i)) != NULL; i++)
+		if (strcmp(row->group, "counter") == 0 && strcmp(row->name, name) == 0)
+			return row;
+	return NULL;
+}
+
+static void compare_row(struct run *run, const struct recorded_row *theirs,
+			const struct ek_replay_row *ours)
+{
+	out_str(run->out, NULL, NULL, theirs->name);
+	out_i64(run->out, NULL, NULL, theirs->value);
+	if (ours == NULL) {
+		out_none(run->out, NULL, NULL);
+		out_none(run->out, NULL, NULL);
+		return;
+	}
+	out_u64(run->out, NULL, NULL, ours->value);
+	out_i64(run->out, NULL, NULL, (int64_t)ours->value - theirs->value);
+}
+
+static void compare(struct run *run, const struct recorded *recorded,
+		    const struct ek_replay_report *rep)
+{
+	const struct replay_opts *o = run->opts;
+
+	out_table(run->out, "compare", compare_cols, 4);
+	for (size_t i = 0; i < recorded->n; i++) {
+		const struct ek_replay_row *ours = find_row(rep, recorded->rows[i].name);
+
+		/* what has no counterpart here is the recorder's business */
+		if (ours != NULL || o->all || run->json)
+			compare_row(run, &recorded->rows[i], ours);
+	}
+	out_table_end(run->out);
+}
+
+/* ---- run ---- */
+
+/* An image that is damaged, absent or in use is told as such before the trace is opened. */
+static int check_image(struct run *run, const struct target *t)
+{
+	struct ek_image_options opt = {.size = sizeof(opt), .offset = t->offset};
+	struct ek_image *img;
+	int err = ek_image_open(run->ctx, t->image, &opt, &img);
+
+	if (err == -EINVAL)
+		return fail(run, EXIT_DAMAGED, "%s", ek_ctx_message(run->ctx));
+	if (err < 0)
+		return fail_call(run, err);
+	ek_image_close(img);
+	return EXIT_DONE;
+}
+
+static int replay(struct run *run, const struct ek_replay_options *opt, const char *target,
+		  const struct recorded *recorded)
+{
+	const struct replay_opts *o = run->opts;
+	struct ek_replay_report *rep;
+	int err = ek_replay(run->ctx, run->argv[0], target, opt, &rep);
+
+	if (err < 0)
+		return fail_call(run, err);
+	if (o->compare != NULL)
+		compare(run, recorded, rep);
+	if (o->compare == NULL || run->json)
+		report(run, rep);
+	ek_replay_report_free(rep);
+	return EXIT_DONE;
+}
+
+static int run_replay(struct run *run)
+{
+	const struct replay_opts *o = run->opts;
+	struct ek_replay_options opt = {.size = sizeof(opt)};
+	struct recorded recorded = {0};
+	struct target t = {0};
+	bool folder = strncmp(run->argv[1], "dir:", 4) == 0;
+	int code = fill(run, &opt);
+
+	if (code == EXIT_DONE && o->compare != NULL)
+		code = recorded_read(run, o->compare, &recorded);
+	if (code == EXIT_DONE && !folder) {
+		code = target_parse(run, run->argv[1], &t);
+		if (code == EXIT_DONE && t.has_path)
+			code = fail_usage(run, _("an image is wanted, not a path inside one"));
+		if (code == EXIT_DONE)
+			code = check_image(run, &t);
+		opt.offset = t.offset;
+	}
+	if (code == EXIT_DONE)
+		code = replay(run, &opt, folder ? run->argv[1] : t.image, &recorded);
+	recorded_free(&recorded);
+	return target_end(run, &t, code);
+}
+
+static const struct example replay_examples[] = {
+    {"extkit replay app.wtb disk.img", N_("does to the image what the program did, and counts")},
+    {"extkit replay --compare counters.tsv app.wtr disk.img",
+     N_("puts counters that a kernel recorded beside ours")},
+    {"extkit replay --crash --stop-after 1000 app.wtr disk.img",
+     N_("leaves the image as a power cut would")},
+    {NULL, NULL},
+};
+
+COMMAND(replay) = {
+    .name = "replay",
+    .brief = N_("run a trace on an image"),
+    .args = N_("TRACE IMG|dir:DIR"),
+    .about = N_(
+	"Every operation goes through our page cache, delayed allocation, allocator and journal, "
+	"so "
+	"that the image has the same files and, as far as ext4's rules decide it, the same blocks. "
+	"The report counts operations, what the kernel's tracepoints would have counted, inode "
+	"marks, handles and folio sizes. With dir:DIR the operations are system calls below that "
+	"folder instead. \"-\" reads the trace from standard input.\n\n"
+	"An error in the trace is exit code 2 with file, line and column; an image that is too "
+	"small is 4."),
+    .options = replay_options,
+    .examples = replay_examples,
+    .min_args = 2,
+    .max_args = 2,
+    .opts_size = sizeof(struct replay_opts),
+    .run = run_replay,
+};
