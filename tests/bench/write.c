@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes through our path and through the kernel's, side by side in one run: the same calls on an
+ * image file here, and as system calls on a loop mount of an equal image.  Needs root for the
+ * kernel's half and says so otherwise.
+ *
+ * Usage: write [FOLDER [MIB]], where images are made (default TMPDIR or /tmp) and how much
+ * the streaming case writes (default 2048).  BENCH_ONLY=cached|memcpy|files|stream|raw runs one
+ * case, BENCH_NO_KERNEL=1 leaves the kernel out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <extkit/replay.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "fs/create.h"
+#include "io/dev.h"
+#include "trace/target.h"
+
+#define MIB        (1u << 20)
+#define IMAGE_MIB  4096u
+#define CACHED_MIB 64u
+
+static struct diag diag;
+static char folder[256], image[300], peer[300], point[300];
+static bool have_kernel;
+
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void must(int rc, const char *what)
+{
+	if (rc >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, diag.code != 0 ? diag.text : strerror(errno));
+	exit(1);
+}
+
+static void make_image(const char *path)
+{
+	struct create_opts o = {.size = (uint64_t)IMAGE_MIB * MIB, .fresh = true};
+	struct layout l;
+	struct dev *dev;
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	must(fd, path);
+	must(ftruncate(fd, (off_t)o.size), path);
+	close(fd);
+	create_opts_default(&o);
+	o.size = (uint64_t)IMAGE_MIB * MIB;
+	o.fresh = true;
+	o.uuid[0] = 1;
+	o.now.sec = 1700000000;
+	must(layout_plan(&o, &diag, &l), "plan");
+	must(dev_open(path, DEV_WRITE, &diag, &dev), path);
+	must(layout_write(&l, &o, dev, &diag), path);
+	layout_free(&l);
+	dev_close(dev);
+}
+
+/* ---- the two sides ---- */
+
+static struct target *target;
+static int kernel_fd = -1;
+static uint8_t *payload;
+static uint64_t clock_ns;
+
+static void run(struct op *o)
+{
+	must(target->ops->tick(target, clock_ns), "tick");
+	must(target->ops->op(target, o), "op");
+}
+
+static void open_ours(const char *path, uint32_t handle)
+{
+	struct op o = {.code = OP_OPEN,
+		       .handle = handle,
+		       .flags = OPF_WRITE | OPF_CREAT | OPF_MODE,
+		       .mode = 0644};
+
+	o.path.p = path;
+	o.path.n = (uint32_t)strlen(path);
+	run(&o);
+}
+
+static void simple_ours(enum op_code code, uint32_t handle)
+{
+	struct op o = {.code = (uint8_t)code, .handle = handle};
+
+	run(&o);
+}
+
+static void write_ours(uint64_t off, uint64_t len)
+{
+	/* A source of ops fills the same struct again and again. */
+	static struct op o = {.code = OP_WRITE, .handle = 1, .data_kind = DATA_BLOB};
+
+	o.off = off;
+	o.len = len;
+	o.data.bytes = payload;
+	o.data.n = (uint32_t)len;
+	run(&o);
+}
+
+static void write_kernel(uint64_t off, uint64_t len)
+{
+	if (pwrite(kernel_fd, payload, len, (off_t)off) != (ssize_t)len)
+		must(-1, "pwrite");
+}
+
+/* ---- cached overwrites ---- */
+
+struct mix {
+	const char *name;
+	uint64_t len;
+	bool random;
+	double least; /* times the kernel's rate */
+};
+
+static double rate(void (*write_one)(uint64_t, uint64_t), const struct mix *mix, double *cpu)
+{
+	uint64_t slots = (uint64_t)CACHED_MIB * MIB / mix->len, state = 1, n = 0;
+	double start = seconds(CLOCK_MONOTONIC), cpu0 = seconds(CLOCK_PROCESS_CPUTIME_ID), t;
+
+	do {
+		for (unsigned i = 0; i < 1024; i++, n++) {
+			uint64_t slot = n;
+
+			if (mix->random) {
+				state = state * 6364136223846793005u + 1442695040888963407u;
+				slot = state >> 33;
+			}
+			write_one(slot % slots * mix->len, mix->len);
+		}
+		t = seconds(CLOCK_MONOTONIC) - start;
+	} while (t < 1.0);
+	*cpu = (double)n / (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu0);
+	return (double)n / t;
+}
+
+static void bench_cached(void)
+{
+	static const struct mix mixes[] = {
+	    {"256 B sequential", 256, false, 20},     {"256 B random", 256, true, 20},
+	    {"4 KiB sequential", 4096, false, 5},     {"4 KiB random", 4096, true, 15},
+	    {"64 KiB sequential", 65536, false, 1.5}, {"1 MiB sequential", MIB, false, 1.1},
+	};
+
+	for (uint64_t at = 0; at < (uint64_t)CACHED_MIB * MIB; at += MIB) {
+		write_ours(at, MIB);
+		if (have_kernel)
+			write_kernel(at, MIB);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(mixes); i++) {
+		double cpu, kcpu = 0, ours = rate(write_ours, &mixes[i], &cpu), kernel = 0;
+
+		if (have_kernel)
+			kernel = rate(write_kernel, &mixes[i], &kcpu);
+		printf("%-22s %9.1f ns %8.2f GB/s", mixes[i].name, 1e9 / ours,
+		       ours * (double)mixes[i].len / 1e9);
+		if (have_kernel)
+			printf("   kernel %9.1f ns   %6.2f times, per CPU second %6.2f (aim %.1f)",
+			       1e9 / kernel, ours / kernel, cpu / kcpu, mixes[i].least);
+		printf("\n");
+	}
+}
+
+static void bench_memcpy(void)
+{
+	uint8_t *to = aligned_alloc(2 * MIB, (size_t)CACHED_MIB * MIB);
+	double start, t;
+	uint64_t n = 0;
+
+	must(to == NULL ? -1 : 0, "memory");
+	memset(to, 1, (size_t)CACHED_MIB * MIB);
+	start = seconds(CLOCK_MONOTONIC);
+	do {
+		memcpy(to + n % CACHED_MIB * MIB, payload, MIB);
+		__asm__ volatile("" ::: "memory");
+		n++;
+		t = seconds(CLOCK_MONOTONIC) - start;
+	} while (t < 1.0);
+	printf("%-22s %9.1f ns %8.2f GB/s\n", "memcpy of 1 MiB", t / (double)n * 1e9,
+	       (double)n * MIB / t / 1e9);
+	free(to);
+}
+
+/* ---- streams and many files ---- */
+
+static void show_pair(const char *name, double ours, double kernel)
+{
+	printf("%-22s %9.3f s", name, ours);
+	if (have_kernel)
+		printf("   kernel %9.3f s   %6.2f times", kernel, kernel / ours);
+	printf("\n");
+}
+
+static void bench_stream(uint64_t mib)
+{
+	double start = seconds(CLOCK_MONOTONIC), ours, kernel = 0;
+
+	for (uint64_t at = 0; at < mib * MIB; at += 8192) {
+		clock_ns += 5000;
+		write_ours(at, 8192);
+	}
+	simple_ours(OP_SYNC, 0);
+	ours = seconds(CLOCK_MONOTONIC) - start;
+	if (have_kernel) {
+		start = seconds(CLOCK_MONOTONIC);
+		for (uint64_t at = 0; at < mib * MIB; at += 8192)
+			write_kernel(at, 8192);
+		must(syncfs(kernel_fd), "syncfs");
+		kernel = seconds(CLOCK_MONOTONIC) - start;
+	}
+	show_pair("8 KiB stream and sync", ours, kernel);
+}
+
+/* What the storage under the images takes: large direct writes. */
+static void bench_raw(uint64_t mib)
+{
+	char path[300];
+	void *buf = aligned_alloc(4096, 4 * (size_t)MIB);
+	double start, t;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/raw", folder);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600);
+	must(fd, path);
+	memset(buf, 7, 4 * (size_t)MIB);
+	start = seconds(CLOCK_MONOTONIC);
+	for (uint64_t at = 0; at < mib * MIB; at += 4 * MIB)
+		must(pwrite(fd, buf, 4 * (size_t)MIB, (off_t)at) == 4 * (ssize_t)MIB ? 0 : -1,
+		     path);
+	must(fdatasync(fd), path);
+	t = seconds(CLOCK_MONOTONIC) - start;
+	close(fd);
+	unlink(path);
+	free(buf);
+	printf("%-22s %9.3f s\n", "raw direct, 4 MiB", t);
+}
+
+static void bench_files(void)
+{
+	double start = seconds(CLOCK_MONOTONIC), ours, kernel = 0;
+	char name[400];
+
+	for (unsigned i = 0; i < 10000; i++) {
+		struct op o = {.code = OP_WRITE, .handle = 2, .len = 4096};
+
+		clock_ns += 10000;
+		snprintf(name, sizeof(name), "/file-%u", i);
+		open_ours(name, 2);
+		o.data_kind = DATA_BLOB;
+		o.data.bytes = payload;
+		o.data.n = 4096;
+		run(&o);
+		simple_ours(OP_CLOSE, 2);
+	}
+	simple_ours(OP_SYNC, 0);
+	ours = seconds(CLOCK_MONOTONIC) - start;
+	if (have_kernel) {
+		start = seconds(CLOCK_MONOTONIC);
+		for (unsigned i = 0; i < 10000; i++) {
+			int fd;
+
+			snprintf(name, sizeof(name), "%s/file-%u", point, i);
+			fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+			must(fd, name);
+			must(write(fd, payload, 4096) == 4096 ? 0 : -1, name);
+			close(fd);
+		}
+		must(syncfs(kernel_fd), "syncfs");
+		kernel = seconds(CLOCK_MONOTONIC) - start;
+	}
+	show_pair("10,000 files and sync", ours, kernel);
+}
+
+/* ---- set up ---- */
+
+static void open_kernel(void)
+{
+	char path[400], line[1024];
+
+	have_kernel = geteuid() == 0 && getenv("BENCH_NO_KERNEL") == NULL;
+	if (!have_kernel) {
+		printf("# the kernel's half needs root and is left out\n");
+		return;
+	}
+	make_image(peer);
+	must(mkdir(point, 0700) < 0 && errno != EEXIST ? -1 : 0, point);
+	snprintf(line, sizeof(line), "mount -o loop %s %s", peer, point);
+	must(system(line) == 0 ? 0 : -1, line);
+	snprintf(path, sizeof(path), "%s/data", point);
+	kernel_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	must(kernel_fd, path);
+}
+
+static void close_kernel(void)
+{
+	if (!have_kernel)
+		return;
+	close(kernel_fd);
+	must(umount(point), point);
+	rmdir(point);
+	unlink(peer);
+}
+
+static bool wanted(const char *name)
+{
+	const char *only = getenv("BENCH_ONLY");
+
+	return only == NULL || strcmp(only, name) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct ek_replay_options opt = {.size = sizeof(opt)};
+	uint64_t mib = argc > 2 ? strtoull(argv[2], NULL, 10) : 2048;
+	const char *tmp = argc > 1 ? argv[1] : getenv("TMPDIR");
+
+	snprintf(folder, sizeof(folder), "%s/extkit-bench-XXXXXX", tmp != NULL ? tmp : "/tmp");
+	must(mkdtemp(folder) == NULL ? -1 : 0, folder);
+	snprintf(image, sizeof(image), "%s/image", folder);
+	snprintf(peer, sizeof(peer), "%s/peer", folder);
+	snprintf(point, sizeof(point), "%s/mnt", folder);
+	payload = aligned_alloc(4096, MIB);
+	must(payload == NULL ? -1 : 0, "memory");
+	for (unsigned i = 0; i < MIB; i++)
+		payload[i] = (uint8_t)(i * 7);
+	make_image(image);
+	open_kernel();
+	must(target_open_image(image, &opt, (struct ek_time){1700000000, 0}, 250, &diag, &target),
+	     image);
+	must(target->ops->begin(target), "begin");
+	open_ours("/data", 1);
+	if (wanted("cached"))
+		bench_cached();
+	if (wanted("memcpy"))
+		bench_memcpy();
+	if (wanted("files"))
+		bench_files();
+	if (wanted("stream"))
+		bench_stream(mib);
+	must(target->ops->finish(target), "finish");
+	target->ops->close(target);
+	if (wanted("raw"))
+		bench_raw(mib);
+	close_kernel();
+	if (getenv("BENCH_KEEP") == NULL) {
+		unlink(image);
+		rmdir(folder);
+	}
+	free(payload);
+	return 0;
+}
