@@ -76,7 +76,10 @@ void groups_seal_block_bitmap(struct groups *gs, uint32_t group, const struct bu
 void groups_seal_inode_bitmap(struct groups *gs, uint32_t group, const struct buf *b);
 
 /* The delayed-allocation test: true when writes should allocate at once (delalloc-facts 2.4). */
-bool space_is_tight(const struct space *s);
+static inline bool space_is_tight(const struct space *s)
+{
+	return 2 * s->free < 3 * s->dirty || s->free < s->dirty + s->watermark;
+}
 
 enum space_flag {
 	SPACE_ROOT = 1 << 0,   /* caller may use root's reserve */

@@ -335,3 +335,17 @@ int ialloc_in_use(struct ialloc *ia, ek_inum ino, bool *ret)
 	buf_put(b);
 	return 0;
 }
+
+int ialloc_alone(struct ialloc *ia, ek_inum ino, bool *ret)
+{
+	const struct geom *g = ia->gs->geom;
+	uint32_t at = (ino.v - 1) % g->inodes_per_group, n = g->inodes_per_block;
+	struct buf *b;
+	int rc = groups_inode_bitmap(ia->gs, geom_inode_group(g, ino), &b);
+
+	if (rc < 0)
+		return rc;
+	*ret = bitmap_count(b->data, ROUND_DOWN(at, n), n) == (size_t)bitmap_test(b->data, at);
+	buf_put(b);
+	return 0;
+}

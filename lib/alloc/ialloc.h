@@ -35,4 +35,7 @@ int ialloc_free(struct ialloc *ia, struct handle *h, ek_inum ino, bool is_dir);
 /* True when the inode's bit is set. */
 int ialloc_in_use(struct ialloc *ia, ek_inum ino, bool *ret);
 
+/* True when no other inode of this one's block of the table is in use. */
+int ialloc_alone(struct ialloc *ia, ek_inum ino, bool *ret);
+
 #endif

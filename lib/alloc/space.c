@@ -5,11 +5,6 @@
 #include "alloc/groups.h"
 #include "base/diag.h"
 
-bool space_is_tight(const struct space *s)
-{
-	return 2 * s->free < 3 * s->dirty || s->free < s->dirty + s->watermark;
-}
-
 static bool fits(uint64_t free, uint64_t n, uint64_t kept)
 {
 	return free >= kept && free - kept >= n;

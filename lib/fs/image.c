@@ -29,15 +29,6 @@
 
 #define DEFAULT_CACHE ((size_t)64 << 20)
 
-struct ek_time image_now(const struct ek_image *img)
-{
-	struct ek_time now = img->now;
-
-	if (img->tick_ns != 0)
-		now.nsec -= now.nsec % img->tick_ns;
-	return now;
-}
-
 void task_init(struct task *t, struct ek_image *img)
 {
 	memset(t, 0, sizeof(*t));

@@ -136,7 +136,14 @@ int task_start_inode(struct task *t, struct ek_inode *inode, enum handle_type ty
 		     unsigned credits, unsigned rsv, struct handle **ret);
 
 /* Coarse time of the image's clock. */
-struct ek_time image_now(const struct ek_image *img);
+static inline struct ek_time image_now(const struct ek_image *img)
+{
+	struct ek_time now = img->now;
+
+	if (img->tick_ns != 0)
+		now.nsec -= now.nsec % img->tick_ns;
+	return now;
+}
 
 /* The superblock as it is in memory; a change goes through super_write. */
 struct super_raw;

@@ -165,13 +165,29 @@ int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret)
 	return 0;
 }
 
+/* A block of the table without another inode in use needs no read: Linux skips it too. */
+static int table_buf(struct ek_inode *inode, ek_pblk block, struct buf **ret)
+{
+	struct ek_image *img = inode->img;
+	struct buf_owner nobody = {0, 0};
+	bool alone = false;
+	int rc = 0;
+
+	if ((inode->state & INODE_STATE_NEW) != 0 && buf_find(img->cache, block) == NULL)
+		rc = ialloc_alone(&img->ialloc, inode->ino, &alone);
+	if (rc < 0)
+		return rc;
+	return alone ? buf_new(img->cache, block, &verify_any, nobody, ret)
+		     : buf_get(img->cache, block, &verify_any, nobody, ret);
+}
+
 int inode_raw_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
 {
 	uint32_t off;
 	ek_pblk block = table_block(inode->img, inode->ino, &off);
 	struct buf *b;
 	void *view;
-	int rc = buf_get(inode->img->cache, block, &verify_any, (struct buf_owner){0, 0}, &b);
+	int rc = table_buf(inode, block, &b);
 
 	if (rc < 0)
 		return rc;

@@ -2,45 +2,19 @@
 /* Block states of a folio: rows of bits. */
 #include "pagecache/folio.h"
 
-#include "base/bitmap.h"
 #include "base/check.h"
-
-static uint64_t mask(uint32_t from, uint32_t n)
-{
-	return (n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1) << from;
-}
-
-bool folio_test(struct folio *f, enum block_state s, uint32_t block)
-{
-	return (folio_row(f, s)[block / 64] >> (block % 64) & 1) != 0;
-}
-
-bool folio_all(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
-{
-	if ((f->flags & FOLIO_HUGE_STATE) == 0)
-		return (~f->state.word[s] & mask(from, n)) == 0;
-	return bitmap_find_next_zero(folio_row(f, s), from + n, from) >= from + n;
-}
 
 bool folio_any(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
 {
 	if ((f->flags & FOLIO_HUGE_STATE) == 0)
-		return (f->state.word[s] & mask(from, n)) != 0;
+		return (f->state.word[s] & folio_mask(from, n)) != 0;
 	return bitmap_find_next_set(folio_row(f, s), from + n, from) < from + n;
-}
-
-void folio_set(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
-{
-	if ((f->flags & FOLIO_HUGE_STATE) == 0)
-		f->state.word[s] |= mask(from, n);
-	else
-		bitmap_set_range(folio_row(f, s), from, n);
 }
 
 void folio_clear(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
 {
 	if ((f->flags & FOLIO_HUGE_STATE) == 0)
-		f->state.word[s] &= ~mask(from, n);
+		f->state.word[s] &= ~folio_mask(from, n);
 	else
 		bitmap_clear_range(folio_row(f, s), from, n);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bitmap.h"
 #include "base/list.h"
 #include "pagecache/fpool.h"
 
@@ -56,14 +57,16 @@ enum folio_tag { TAG_HEAD, TAG_DIRTY, TAG_TOWRITE, TAG_COUNT };
 struct chunk {
 	uint64_t tag[TAG_COUNT][8];
 	uint16_t count[TAG_COUNT];
-	struct folio *slot[CHUNK_PAGES];
+	uint32_t slots; /* that there is memory for: a small file takes few */
+	struct folio *slot[];
 };
 
 #define LEAF_CHUNKS 512u /* 1 GiB of the file */
 
 struct chunk_leaf {
-	struct chunk *chunk[LEAF_CHUNKS];
 	uint64_t tagged[TAG_COUNT][LEAF_CHUNKS / 64]; /* chunks with that tag */
+	uint32_t chunks;                              /* that there is memory for */
+	struct chunk *chunk[];
 };
 
 struct mapping {
@@ -80,6 +83,8 @@ struct mapping {
 	struct list all;            /* on pagecache.mappings */
 	uint32_t ra_start, ra_size; /* read-ahead window, pages */
 	uint32_t ra_prev;           /* page read last, UINT32_MAX for none */
+	uint64_t write_end;         /* where the last write ended */
+	bool streaming;             /* the write now goes on from there */
 	bool da_alloc_close;
 };
 
@@ -129,11 +134,39 @@ static inline uint64_t *folio_row(struct folio *f, enum block_state s)
 	return &f->state.word[s];
 }
 
-bool folio_test(struct folio *f, enum block_state s, uint32_t block);
-/* True when all (any) of [from, from + n) are set. */
-bool folio_all(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
+/* Bits [from, from + n) of a word, n up to 64. */
+static inline uint64_t folio_mask(uint32_t from, uint32_t n)
+{
+	return n == 0 ? 0 : (UINT64_MAX >> (64 - n)) << from;
+}
+
+static inline bool folio_test(struct folio *f, enum block_state s, uint32_t block)
+{
+	return (folio_row(f, s)[block / 64] >> (block % 64) & 1) != 0;
+}
+
+/* True when all of [from, from + n) are set. */
+static inline bool folio_all(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) == 0)
+		return (~f->state.word[s] & folio_mask(from, n)) == 0;
+	if (n == 1)
+		return folio_test(f, s, from);
+	return bitmap_find_next_zero(folio_row(f, s), from + n, from) >= from + n;
+}
+
+static inline void folio_set(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) == 0)
+		f->state.word[s] |= folio_mask(from, n);
+	else if (n == 1)
+		folio_row(f, s)[from / 64] |= (uint64_t)1 << from % 64;
+	else
+		bitmap_set_range(folio_row(f, s), from, n);
+}
+
+/* True when any of [from, from + n) is set. */
 bool folio_any(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
-void folio_set(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
 void folio_clear(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
 /* Length of the run of equal bits that starts at from. */
 uint32_t folio_run(struct folio *f, enum block_state s, uint32_t from);

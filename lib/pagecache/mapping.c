@@ -13,11 +13,12 @@
 
 static struct chunk *chunk_of(const struct mapping *m, uint32_t page)
 {
-	uint32_t leaf = page / LEAF_PAGES;
+	uint32_t leaf = page / LEAF_PAGES, at;
 
 	if (leaf >= m->leaves || m->leaf[leaf] == NULL)
 		return NULL;
-	return m->leaf[leaf]->chunk[page / CHUNK_PAGES % LEAF_CHUNKS];
+	at = page / CHUNK_PAGES % LEAF_CHUNKS;
+	return at < m->leaf[leaf]->chunks ? m->leaf[leaf]->chunk[at] : NULL;
 }
 
 static int grow_leaves(struct mapping *m, uint32_t need)
@@ -36,21 +37,57 @@ static int grow_leaves(struct mapping *m, uint32_t need)
 	return 0;
 }
 
-static struct chunk *make_chunk(struct mapping *m, uint32_t page)
+/* Room for entry at of a table that ends in pointers: doubles from four, at most limit. */
+static void *grow_tail(void *table, size_t head, uint32_t have, uint32_t at, uint32_t limit,
+		       uint32_t *ret)
 {
-	uint32_t leaf = page / LEAF_PAGES;
-	struct chunk **slot;
+	uint32_t n = MIN(MAX(MAX(have * 2, at + 1), 4u), limit);
+	uint8_t *p = realloc(table, head + n * sizeof(void *));
+
+	if (p == NULL)
+		return NULL;
+	memset(p + head + have * sizeof(void *), 0, (n - have) * sizeof(void *));
+	if (table == NULL)
+		memset(p, 0, head);
+	*ret = n;
+	return p;
+}
+
+static struct chunk_leaf *leaf_for(struct mapping *m, uint32_t leaf, uint32_t at)
+{
+	struct chunk_leaf *l;
+	uint32_t n;
 
 	if (grow_leaves(m, leaf + 1) < 0)
 		return NULL;
-	if (m->leaf[leaf] == NULL)
-		m->leaf[leaf] = mem_zero(sizeof(*m->leaf[leaf]));
-	if (m->leaf[leaf] == NULL)
+	l = m->leaf[leaf];
+	if (l != NULL && at < l->chunks)
+		return l;
+	l = grow_tail(l, sizeof(*l), l != NULL ? l->chunks : 0, at, LEAF_CHUNKS, &n);
+	if (l == NULL)
 		return NULL;
-	slot = &m->leaf[leaf]->chunk[page / CHUNK_PAGES % LEAF_CHUNKS];
-	if (*slot == NULL)
-		*slot = mem_zero(sizeof(**slot));
-	return *slot;
+	l->chunks = n;
+	m->leaf[leaf] = l;
+	return l;
+}
+
+static struct chunk *make_chunk(struct mapping *m, uint32_t page)
+{
+	uint32_t at = page / CHUNK_PAGES % LEAF_CHUNKS, slot = page % CHUNK_PAGES, n;
+	struct chunk_leaf *l = leaf_for(m, page / LEAF_PAGES, at);
+	struct chunk *c;
+
+	if (l == NULL)
+		return NULL;
+	c = l->chunk[at];
+	if (c != NULL && slot < c->slots)
+		return c;
+	c = grow_tail(c, sizeof(*c), c != NULL ? c->slots : 0, slot, CHUNK_PAGES, &n);
+	if (c == NULL)
+		return NULL;
+	c->slots = n;
+	l->chunk[at] = c;
+	return c;
 }
 
 /* The last head at or before bit, or -1. */
@@ -235,7 +272,7 @@ void mapping_free_table(struct mapping *m)
 	for (uint32_t i = 0; i < m->leaves; i++) {
 		if (m->leaf[i] == NULL)
 			continue;
-		for (uint32_t k = 0; k < LEAF_CHUNKS; k++)
+		for (uint32_t k = 0; k < m->leaf[i]->chunks; k++)
 			free(m->leaf[i]->chunk[k]);
 		free(m->leaf[i]);
 	}
