@@ -6,15 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void diag_clear(struct diag *d)
-{
-	d->code = 0;
-	d->host = false;
-	d->need_blocks = 0;
-	d->need_inodes = 0;
-	d->text[0] = '\0';
-}
-
 __attribute__((format(printf, 3, 0))) static void diag_print(struct diag *d, int code,
 							     const char *fmt, va_list ap)
 {

@@ -24,7 +24,14 @@ struct diag {
 };
 
 /* Forgets the last story.  Public calls do this on entry. */
-void diag_clear(struct diag *d);
+static inline void diag_clear(struct diag *d)
+{
+	d->code = 0;
+	d->host = false;
+	d->need_blocks = 0;
+	d->need_inodes = 0;
+	d->text[0] = '\0';
+}
 
 /* Records code and text unless a story is already there; returns code.  d may be NULL. */
 int diag_set(struct diag *d, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -11,11 +11,14 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/copy.h"
 #include "fs/blocks.h"
 #include "fs/credits.h"
 #include "fs/map.h"
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
+
+#define STREAM_BYTES 65536u
 
 /* ---- begin ---- */
 
@@ -190,16 +193,13 @@ static int write_begin(struct task *t, struct mapping *m, uint64_t pos, uint64_t
 
 /* ---- copy ---- */
 
-static void copy_periodic(uint8_t *to, const struct pc_source *src, uint64_t done, uint64_t n)
+/* A long or sequential write is not read again soon; a short one at random meets warm lines. */
+static void copy_bytes(struct mapping *m, uint8_t *to, const uint8_t *from, uint64_t n)
 {
-	while (n != 0) {
-		uint64_t at = done % src->period, piece = MIN(n, src->period - at);
-
-		memcpy(to, src->ptr + at, piece);
-		to += piece;
-		done += piece;
-		n -= piece;
-	}
+	if (m->streaming || n >= STREAM_BYTES)
+		copy_past_cache(to, from, n);
+	else
+		memcpy(to, from, n);
 }
 
 static void copy_in(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
@@ -207,12 +207,22 @@ static void copy_in(struct folio *f, uint64_t pos, const struct pc_source *src, 
 {
 	uint8_t *to = f->data + (pos - folio_pos(f));
 
-	if (src->ptr == NULL)
+	if (src->ptr == NULL) {
 		memset(to, 0, n);
-	else if (src->period != 0)
-		copy_periodic(to, src, done, n);
-	else
-		memcpy(to, src->ptr + done, n);
+		return;
+	}
+	if (src->period == 0) {
+		copy_bytes(f->map, to, src->ptr + done, n);
+		return;
+	}
+	while (n != 0) {
+		uint64_t at = done % src->period, piece = MIN(n, src->period - at);
+
+		copy_bytes(f->map, to, src->ptr + at, piece);
+		to += piece;
+		done += piece;
+		n -= piece;
+	}
 }
 
 /* ---- end ---- */
@@ -343,6 +353,34 @@ static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint
 	return rc < 0 ? rc : stop;
 }
 
+/* ---- overwrites ---- */
+
+/* The common write: into one folio that is dirty and whole, within the size.  Nothing has to be
+ * mapped, read, reserved or tagged, only the bytes and the marks of their blocks change. */
+static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struct pc_source *src)
+{
+	struct folio *f = mapping_find(m, (uint32_t)(pos >> PAGE_BITS));
+	struct counters *c = m->pc->counters;
+	uint32_t first, n;
+	uint64_t at;
+
+	if (f == NULL || (f->flags & FOLIO_UPTODATE) == 0 || (f->flags & FOLIO_DIRTY) == 0)
+		return false;
+	at = pos - folio_pos(f);
+	if (len > folio_bytes(f) - at)
+		return false;
+	first = (uint32_t)(at >> pc_block_bits(m->pc));
+	n = (uint32_t)((at + len - 1) >> pc_block_bits(m->pc)) - first + 1;
+	if (!folio_all(f, BLOCK_MAPPED, first, n))
+		return false;
+	count(c, COUNTER_DA_WRITE_BEGIN, 1);
+	count(c, COUNTER_DA_WRITE_END, 1);
+	count(c, COUNTER_PAGE_LOCKS, 1);
+	copy_in(f, pos, src, 0, len);
+	folio_set(f, BLOCK_DIRTY, first, n);
+	return true;
+}
+
 /* ---- the loop ---- */
 
 static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
@@ -409,8 +447,16 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	if (rc < 0 || len == 0)
 		return rc;
 	chunk = (uint64_t)PAGE_BYTES << m->pc->max_order;
+	m->streaming = pos == m->write_end;
+	m->write_end = pos + len;
 	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
 	rc = inode_touch_modify(t, inode);
+	if (rc == 0 && pos + len <= inode->size && !space_is_tight(&m->pc->img->groups.space) &&
+	    (pos & ~(chunk - 1)) == ((pos + len - 1) & ~(chunk - 1)) &&
+	    overwrite(m, pos, len, src)) {
+		done = len;
+		rc = balance_dirty(t, m->pc, (uint32_t)((len + PAGE_BYTES - 1) >> PAGE_BITS));
+	}
 	while (rc == 0 && done < len) {
 		uint64_t at = pos + done, n = MIN(chunk - (at & (chunk - 1)), len - done);
 

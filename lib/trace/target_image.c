@@ -17,7 +17,6 @@
 #include "fs/namei.h"
 #include "io/dev.h"
 
-#define PATTERN_BYTES 256u
 #define COPY_BYTES    65536u   /* a pipe's worth: what one step of copy_file_range moves */
 #define TICK_NS       1000000u /* how often timers are looked at */
 
@@ -37,16 +36,6 @@ struct open_file *image_file(struct image_target *t, uint32_t handle)
 		return NULL;
 	t->last = hash_entry(n, struct open_file, node);
 	return t->last;
-}
-
-struct pc_source image_source(const struct image_target *t, const struct op *o)
-{
-	if (o->data_kind == DATA_ZERO)
-		return (struct pc_source){NULL, 0};
-	if ((o->data_kind == DATA_BLOB || o->data_kind == DATA_INLINE) && o->data.bytes != NULL &&
-	    o->data.n >= o->len)
-		return (struct pc_source){o->data.bytes, 0};
-	return (struct pc_source){t->pattern, PATTERN_BYTES};
 }
 
 /* ---- data ---- */
@@ -473,7 +462,7 @@ int target_open_image(const char *path, const struct ek_replay_options *opt, str
 	if (t->pattern != NULL && t->copy != NULL) {
 		for (unsigned i = 0; i < PATTERN_BYTES; i++)
 			t->pattern[i] = (uint8_t)i;
-		rc = dev_open(path, DEV_WRITE, d, &t->dev);
+		rc = dev_open(path, DEV_WRITE | DEV_DIRECT, d, &t->dev);
 		if (rc == 0)
 			rc = mount_image(t);
 	}

@@ -9,6 +9,9 @@
 #include "pagecache/pagecache.h"
 #include "trace/target.h"
 
+/* Bytes of ops whose payload was not recorded: 00 01 .. ff, many times, so that a copy is long. */
+#define PATTERN_BYTES 16384u
+
 /* An open file of the trace. */
 struct open_file {
 	struct hash_node node;
@@ -28,7 +31,7 @@ struct image_target {
 	struct open_file *last; /* used last */
 	struct counters base;   /* at begin() */
 	struct counters result;
-	uint8_t *pattern; /* 00 01 .. ff, one period */
+	uint8_t *pattern; /* PATTERN_BYTES */
 	uint8_t *copy;    /* buffer of copies */
 	struct ek_time start;
 	uint64_t now_ns, next_tick;
@@ -50,6 +53,14 @@ int image_node(struct image_target *t, const struct op_node *n);
 void image_close_file(struct image_target *t, struct open_file *f);
 
 /* Written bytes of an op. */
-struct pc_source image_source(const struct image_target *t, const struct op *o);
+static inline struct pc_source image_source(const struct image_target *t, const struct op *o)
+{
+	if (o->data_kind == DATA_ZERO)
+		return (struct pc_source){NULL, 0};
+	if ((o->data_kind == DATA_BLOB || o->data_kind == DATA_INLINE) && o->data.bytes != NULL &&
+	    o->data.n >= o->len)
+		return (struct pc_source){o->data.bytes, 0};
+	return (struct pc_source){t->pattern, PATTERN_BYTES};
+}
 
 #endif
