@@ -64,7 +64,7 @@ COMMAND(df) = {
     .brief = N_("show used and free space"),
     .args = N_("IMG..."),
     .about = N_("Counts as df does for a mounted filesystem: the size is without what metadata "
-		"takes, and blocks that are reserved for root are neither used nor available."),
+		"takes, and blocks kept for root or for writeback are neither used nor available."),
     .examples = df_examples,
     .min_args = 1,
     .max_args = -1,

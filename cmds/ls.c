@@ -55,7 +55,9 @@ static int show(struct list *l, const struct ek_found *f)
 		path[base] = '/';
 	memcpy(path + base + slash, f->path, f->path_len + 1);
 	len = base + slash + f->path_len;
-	err = entry_row(l->run, l->flags, f->inode, f->ino, path, len);
+	/* what was named is shown as it was named */
+	err = entry_row(l->run, l->flags | (f->depth == 0 ? (unsigned)ENTRY_PATH : 0), f->inode,
+			f->ino, path, len);
 	if (err < 0)
 		trouble_add(l->run, &l->trouble, err);
 	free(path);

@@ -250,7 +250,7 @@ COMMAND(replay) = {
 	"that the image has the same files and, as far as ext4's rules decide it, the same blocks. "
 	"The report counts operations, what the kernel's tracepoints would have counted, inode "
 	"marks, handles and folio sizes. With dir:DIR the operations are system calls below that "
-	"folder instead. \"-\" reads the trace from standard input.\n\n"
+	"folder instead.\n\n"
 	"An error in the trace is exit code 2 with file, line and column; an image that is too "
 	"small is 4."),
     .options = replay_options,

@@ -33,6 +33,8 @@ static bool names_image(char *text)
 
 	if (sign == NULL)
 		return exists(text);
+	if (strstr(sign, ":/") != NULL)
+		return false; /* an offset ends before the path */
 	*sign = '\0';
 	yes = exists(text);
 	*sign = '@';

@@ -103,10 +103,11 @@ EK_EXPORT EK_MUST int ek_image_facts(struct ek_image *img, struct ek_facts *ret)
 
 /* What statfs(2) would say. */
 struct ek_space {
-	size_t size;                         /* sizeof(struct ek_space) */
-	uint32_t block_size;                 /* bytes; all counts of blocks are in these */
-	uint64_t blocks;                     /* without what metadata takes */
-	uint64_t free_blocks, usable_blocks; /* free for root; free for everybody */
+	size_t size;         /* sizeof(struct ek_space) */
+	uint32_t block_size; /* bytes; all counts of blocks are in these */
+	uint64_t blocks;     /* without what metadata takes */
+	uint64_t free_blocks;
+	uint64_t usable_blocks; /* free, but for what is kept for root and for writeback */
 	uint64_t inodes, free_inodes;
 };
 

@@ -87,6 +87,10 @@ EK_EXPORT EK_MUST int ek_inode_read(struct ek_inode *inode, uint64_t off, void *
  * is none: holes before it need not be read. */
 EK_EXPORT EK_MUST int ek_inode_next_data(struct ek_inode *inode, uint64_t off, uint64_t *ret);
 
+/* The end of the data at off: the first byte at or after it that is in a hole or unwritten, or the
+ * length of the file. */
+EK_EXPORT EK_MUST int ek_inode_next_hole(struct ek_inode *inode, uint64_t off, uint64_t *ret);
+
 struct ek_extent {
 	ek_lblk lblk;   /* block of the file */
 	ek_pblk pblk;   /* block of the filesystem */

@@ -594,7 +594,8 @@ static int count_groups(struct layout *l, struct diag *d)
 	const struct geom *g = &l->geom;
 	uint64_t *taken = mem_array(g->groups, sizeof(*taken), MEM_CAP, d), free_blocks = 0;
 	bool lazy = geom_gdt_csum(g);
-	uint32_t used_inodes = l->orphan_blocks != 0 ? 12 : 11;
+	uint32_t used_inodes =
+	    INUM_FIRST - 1 + (l->lost_found_blocks != 0) + (l->orphan_blocks != 0);
 
 	if (taken == NULL)
 		return -ENOMEM;

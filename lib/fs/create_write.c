@@ -23,8 +23,6 @@
 #include "ondisk/inode.h"
 #include "ondisk/jbd2.h"
 
-#define ORPHAN_INUM (INUM_FIRST + 1)
-
 struct writer {
 	const struct layout *l;
 	const struct create_opts *o;
@@ -382,6 +380,12 @@ static int write_journal(struct writer *w, struct super_raw *sb)
 	return put_inode(w, INUM_JOURNAL, &r);
 }
 
+/* The first inode behind lost+found, or in its place. */
+static uint32_t orphan_inum(const struct writer *w)
+{
+	return INUM_FIRST + (w->l->lost_found_blocks != 0 ? 1 : 0);
+}
+
 static int write_orphan_file(struct writer *w, struct super_raw *sb)
 {
 	const struct verifier *v = orphan_block_verifier();
@@ -396,7 +400,7 @@ static int write_orphan_file(struct writer *w, struct super_raw *sb)
 		struct buf b = {.pblk = {w->l->orphan + i},
 				.data = w->block,
 				.size = w->g->block_size,
-				.owner = {ORPHAN_INUM, 0}};
+				.owner = {orphan_inum(w), 0}};
 
 		orphan_block_init(w->g, w->block);
 		v->seal(w->g, &b);
@@ -406,8 +410,8 @@ static int write_orphan_file(struct writer *w, struct super_raw *sb)
 	r.size = (uint64_t)n << w->g->block_bits;
 	map_runs(&r, &run, 1);
 	set_blocks(w, &r, n);
-	sb->s_orphan_file_inum = le32_make(ORPHAN_INUM);
-	return rc < 0 ? rc : put_inode(w, ORPHAN_INUM, &r);
+	sb->s_orphan_file_inum = le32_make(orphan_inum(w));
+	return rc < 0 ? rc : put_inode(w, orphan_inum(w), &r);
 }
 
 /* ---- descriptors and superblocks ---- */

@@ -161,13 +161,13 @@ int ek_image_space(struct ek_image *img, struct ek_space *ret)
 	struct task *t = session_begin(img);
 	const struct geom *g = &img->geom;
 	uint64_t over = MIN(overhead(t), g->blocks);
+	uint64_t kept = g->reserved_blocks + (img->groups.space.reserved << g->cluster_bits);
 	struct ek_space s = {.size = ret->size};
 
 	s.block_size = g->block_size;
 	s.blocks = g->blocks - over;
 	s.free_blocks = img->groups.space.free << g->cluster_bits;
-	s.usable_blocks =
-	    s.free_blocks > g->reserved_blocks ? s.free_blocks - g->reserved_blocks : 0;
+	s.usable_blocks = s.free_blocks > kept ? s.free_blocks - kept : 0;
 	s.inodes = g->inodes;
 	s.free_inodes = img->groups.free_inodes;
 	session_hand_out(ret, ret->size, &s, sizeof(s));

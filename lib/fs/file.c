@@ -113,6 +113,26 @@ int file_next_data(struct task *t, struct ek_inode *inode, uint64_t off, uint64_
 	return 0;
 }
 
+int file_next_hole(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t *ret)
+{
+	int rc = check_data(inode);
+
+	if (rc < 0)
+		return rc;
+	while (off < inode->size) {
+		uint64_t pos, run;
+
+		rc = run_at(t, inode, off, inode->size - off, &pos, &run);
+		if (rc < 0)
+			return rc;
+		if (pos == UINT64_MAX)
+			break;
+		off += run;
+	}
+	*ret = MIN(off, inode->size);
+	return 0;
+}
+
 int file_extend(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t len,
 		uint64_t *ret_pos, uint64_t *ret_run)
 {
@@ -155,6 +175,14 @@ int ek_inode_next_data(struct ek_inode *inode, uint64_t off, uint64_t *ret)
 {
 	struct task *t = session_begin(inode->img);
 	int rc = file_next_data(t, inode, off, ret);
+
+	return session_end(inode->img, rc, "cannot read a file", "its extents");
+}
+
+int ek_inode_next_hole(struct ek_inode *inode, uint64_t off, uint64_t *ret)
+{
+	struct task *t = session_begin(inode->img);
+	int rc = file_next_hole(t, inode, off, ret);
 
 	return session_end(inode->img, rc, "cannot read a file", "its extents");
 }

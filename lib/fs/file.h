@@ -20,6 +20,10 @@ int file_read(struct task *t, struct ek_inode *inode, uint64_t off, void *buf, s
 /* First byte at or after off that may not be zero, the file's size when there is none. */
 int file_next_data(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t *ret);
 
+/* The end of the data that begin at off: the next byte at or after it that reads as zero, or the
+ * file's size. */
+int file_next_hole(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t *ret);
+
 /* Blocks for bytes [off, off + len) of a file that nobody can see yet; off is a multiple of the
  * block size and nothing is there.  One transaction for each extent, then the bytes: *ret_run of
  * them (a whole number of blocks, or up to the end) belong at *ret_pos of the device.  Their old

@@ -63,24 +63,39 @@ static int write_all(int fd, const uint8_t *p, size_t n, uint64_t at)
 	return 0;
 }
 
+/* [at, end) of the file, which has no holes in between. */
+static int copy_run(struct ek_inode *inode, uint64_t at, uint64_t end, int fd, void *buf,
+		    size_t cap)
+{
+	int rc = 0;
+
+	while (rc == 0 && at < end) {
+		size_t n = (size_t)MIN((uint64_t)cap, end - at);
+
+		rc = ek_inode_read(inode, at, buf, n, &n);
+		if (rc == 0 && n == 0)
+			break;
+		if (rc == 0)
+			rc = write_all(fd, buf, n, at);
+		at += n;
+	}
+	return rc;
+}
+
 int host_copy(struct ek_inode *inode, uint64_t size, int fd, void *buf, size_t cap)
 {
-	uint64_t at = 0;
-	size_t n;
-	int rc;
+	uint64_t at = 0, end;
 
 	while (at < size) {
-		rc = ek_inode_next_data(inode, at, &at);
-		if (rc == 0 && at < size)
-			rc = ek_inode_read(inode, at, buf, cap, &n);
+		int rc = ek_inode_next_data(inode, at, &at);
+
+		if (rc == 0)
+			rc = ek_inode_next_hole(inode, at, &end);
+		if (rc == 0)
+			rc = copy_run(inode, at, end, fd, buf, cap);
 		if (rc < 0)
 			return rc;
-		if (at >= size || n == 0)
-			break;
-		rc = write_all(fd, buf, n, at);
-		if (rc < 0)
-			return rc;
-		at += n;
+		at = end;
 	}
 	return ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
 }

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit create
+
+load ../lib/common
+
+@test "an image of 64M is clean for e2fsck and has the size asked for" {
+	make_image a.img 64M
+	equal "$(stat -c %s a.img)" 67108864
+	equal "$out$err" ""
+}
+
+@test "images of many shapes are clean" {
+	local shape n=0
+	for shape in "1M -O ^has_journal" "8M -b 1K" "40M -b 2K" "300M -b 4K -I 512" "64M -b 4K -i 16K" \
+		"64M -b 4K -N 5000 -m 0" "128M -O orphan_file,metadata_csum_seed" "64M -O ^metadata_csum,uninit_bg" \
+		"600M" "64M --no-journal" "96M -J 8M -G 4" "64M --no-lost-found" "64M -O ^resize_inode,^64bit"; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086 # a shape is several words
+		make_image "$n.img" $shape
+	done
+}
+
+@test "the kernel mounts a new image" {
+	make_image a.img 64M
+	mount_image a.img mnt
+	[ -d mnt/lost+found ]
+}
+
+@test "a very large image takes little time and space" {
+	local begun=$SECONDS
+	x 0 create -s 4T big.img
+	[ $((SECONDS - begun)) -le 10 ]
+	[ "$(du -m big.img | cut -f1)" -lt 400 ]
+}
+
+@test "label and UUID are what was asked for" {
+	need_json
+	x 0 create -s 16M -L "home of x" -U 01234567-89ab-cdef-0123-456789abcdef a.img
+	x 0 info --json a.img
+	equal "$(json 'd["label"] + " " + d["uuid"]')" "home of x 01234567-89ab-cdef-0123-456789abcdef"
+	clean a.img
+}
+
+@test "the same seed and time give the same bytes, another seed gives others" {
+	export SOURCE_DATE_EPOCH=1700000000
+	x 0 create -s 32M --seed one a.img
+	x 0 create -s 32M --seed one b.img
+	x 0 create -s 32M --seed two c.img
+	cmp a.img b.img
+	run ! cmp -s a.img c.img
+}
+
+@test "what is there already is not overwritten without --force" {
+	x 0 create -s 16M a.img
+	cp a.img before.img
+	x 3 create -s 16M a.img
+	one_error_line create
+	has "$err" "holds ext4"
+	cmp a.img before.img
+	x 0 create -s 8M --force a.img
+	clean a.img
+	equal "$(stat -c %s a.img)" 8388608
+}
+
+@test "options that make no sense leave nothing behind" {
+	x 2 create -s 16M -b 3000 a.img
+	has "$err" "block size 3000"
+	x 6 create -s 16M -O frobnicate a.img
+	has "$err" "frobnicate"
+	x 6 create -s 16M -O bigalloc a.img
+	has "$err" "bigalloc"
+	x 2 create -s 16M -L "seventeen letters!" a.img
+	x 2 create -s 16M -U nonsense a.img
+	x 2 create a.img
+	x 2 create -s 16M a.img:/path
+	x 2 create -s 16M -m 80 a.img
+	[ ! -e a.img ]
+}
+
+@test "a size that is too small tells what is missing" {
+	x 4 create -s 16K a.img
+	one_error_line create
+	[ ! -e a.img ]
+}
+
+@test "a file keeps its size when none is given" {
+	truncate -s 20M a.img
+	x 0 create a.img
+	equal "$(stat -c %s a.img)" 20971520
+	clean a.img
+}
+
+@test "a filesystem behind an offset leaves what lies before it alone" {
+	head -c 1048576 /dev/urandom >a.img
+	cp a.img before
+	x 0 create -s 16M a.img@@1M
+	cmp -n 1048576 a.img before
+	x 0 ls a.img@@1M:/
+	equal "$out" "lost+found"
+	tail -c +1048577 a.img >inner.img
+	clean inner.img
+}
+
+@test "an image that is mounted is refused" {
+	x 0 create -s 16M a.img
+	mount_image a.img mnt
+	x 9 create --force -s 16M a.img
+	one_error_line create
+}
+
+@test "a disk that is full is an error of the host" {
+	x 7 create -s 16M /nonexistent/a.img
+	one_error_line create
+}
+
+@test "SOURCE_DATE_EPOCH must be a number" {
+	SOURCE_DATE_EPOCH=yesterday x 2 create -s 16M a.img
+	has "$err" "SOURCE_DATE_EPOCH"
+}

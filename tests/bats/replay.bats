@@ -1,0 +1,88 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit replay
+
+load ../lib/common
+
+demo=contrib/demo/sqlite.wtb
+
+@test "the demo trace is replayed, counted, and leaves a clean image with its database" {
+	make_image a.img 64M
+	x 0 replay "$SRC/$demo" a.img
+	[[ $out =~ ops\ +2013 ]]
+	has "$out" "event.ext4_mark_inode_dirty"
+	clean a.img
+	x 0 ls a.img
+	has "$out" db.sqlite
+	"$EXTKIT" cat a.img:/db.sqlite | head -c 15 >magic
+	equal "$(cat magic)" "SQLite format 3"
+}
+
+@test "two replays give the same bytes" {
+	export SOURCE_DATE_EPOCH=1700000000
+	x 0 create -s 64M --seed x a.img
+	cp a.img b.img
+	x 0 replay "$SRC/$demo" a.img
+	x 0 replay "$SRC/$demo" b.img
+	cmp a.img b.img
+}
+
+@test "counters of a recording stand beside ours with the difference" {
+	make_image a.img 64M
+	need_json
+	printf 'counter\tvalue\nevent.ext4_unlink_enter\t70\nevent.unknown\t5\n' >counters.tsv
+	x 0 replay --json --compare counters.tsv "$SRC/$demo" a.img
+	equal "$(json '[(r["counter"], r["recorded"], r["ours"], r["difference"]) for r in d["compare"]]')" \
+		"[('event.ext4_unlink_enter', 70, 78, 8), ('event.unknown', 5, None, None)]"
+	printf 'no tab here\n' >bad.tsv
+	x 2 replay --compare bad.tsv "$SRC/$demo" a.img
+	has "$err" "bad.tsv:1"
+}
+
+@test "a replay ends where it is told to" {
+	make_image a.img 64M
+	x 0 replay --stop-after 100 "$SRC/$demo" a.img
+	[[ $out =~ ops\ +100 ]]
+	clean a.img
+}
+
+@test "after a crash the journal brings the image to a sound state" {
+	make_image a.img 64M
+	x 0 replay --crash --stop-after 900 "$SRC/$demo" a.img
+	x 0 ls a.img
+	x 0 mkdir a.img:/after
+	clean a.img
+}
+
+@test "a bad trace is exit 2 with file, line and column" {
+	make_image a.img 64M
+	"$EXTKIT" trace export "$SRC/$demo" -o good.wtr
+	sed 's/ fdatasync / frobnicate /' good.wtr >bad.wtr
+	x 2 replay bad.wtr a.img
+	one_error_line replay
+	[[ $err =~ bad\.wtr:[0-9]+:[0-9]+: ]]
+	clean a.img
+}
+
+@test "an image that is no image is exit 3, a missing one 7, a full one 4" {
+	head -c 100000 /dev/zero >zeros
+	x 3 replay "$SRC/$demo" zeros
+	x 7 replay "$SRC/$demo" missing.img
+	make_image small.img 1M --no-journal -b 1K
+	cat >big.log <<-'END'
+		100 1796031590.000000 openat(AT_FDCWD, "/t/a", O_RDWR|O_CREAT|O_TRUNC, 0644) = 3 <0.000010>
+		100 1796031590.001000 fallocate(3, 0, 0, 4194304) = 0 <0.000010>
+		100 1796031590.030000 close(3) = 0 <0.000010>
+		100 1796031590.031000 +++ exited with 0 +++
+	END
+	x 0 trace import --root /t big.log -o big.wtr
+	x 4 replay big.wtr small.img
+	one_error_line replay
+	clean small.img
+}
+
+@test "a mounted image is refused" {
+	make_image a.img 64M
+	mount_image a.img mnt
+	x 9 replay "$SRC/$demo" a.img
+}
