@@ -14,6 +14,7 @@
 
 /* Leaf, the index blocks above it, bitmap, descriptor, inode, superblock: one step of removal. */
 #define STEP_CREDITS 16u
+#define STEP_REVOKES 64u
 
 static void drop_entry(struct extent_node *n, int i)
 {
@@ -101,15 +102,25 @@ static int cut_extent(struct task *t, struct ext_path *p, uint32_t from, uint32_
 }
 
 /* Room for one more step in the handle, restarting it when the transaction has none left. */
-static int more_credits(struct task *t)
+static int more_credits(struct task *t, unsigned revokes)
 {
 	struct handle *h = t->user.current;
 	int rc;
 
-	if (handle_has_credits(h, STEP_CREDITS))
+	if (handle_has_credits(h, STEP_CREDITS) && h->revoke_credits >= revokes)
 		return 0;
-	rc = handle_extend(h, STEP_CREDITS, 8);
-	return rc > 0 ? handle_restart(h, STEP_CREDITS, 8) : rc;
+	rc = handle_extend(h, STEP_CREDITS, 8 + revokes);
+	return rc > 0 ? handle_restart(h, STEP_CREDITS, 8 + revokes) : rc;
+}
+
+/* The piece of an extent that one step takes: all of a file's, but blocks of folders and links are
+ * revoked one by one, and a transaction must be able to hold that. */
+static uint32_t step_from(const struct ek_inode *inode, const struct extent *e, uint32_t from)
+{
+	uint32_t end = e->lblk.v + e->len;
+
+	from = MAX(from, e->lblk.v);
+	return inode_is_file(inode) || end - from <= STEP_REVOKES ? from : end - STEP_REVOKES;
 }
 
 /* Removes what the leaf at p has of [from, to], its last entry first. */
@@ -121,13 +132,16 @@ static int remove_in_leaf(struct task *t, struct ext_path *p, uint32_t from, uin
 	count(&t->img->counters, COUNTER_EXT_RM_LEAF, 1);
 	while (rc == 0 && l->pos >= 0) {
 		struct extent e = extent_decode(&l->node->e.leaf[l->pos]);
+		uint32_t first;
 
 		if (e.lblk.v + e.len <= from)
 			break;
-		rc = more_credits(t);
+		first = step_from(p->inode, &e, from);
+		rc = more_credits(t, inode_is_file(p->inode) ? 0 : e.lblk.v + e.len - first);
 		if (rc == 0)
-			rc = cut_extent(t, p, from, to);
-		l->pos--;
+			rc = cut_extent(t, p, first, to);
+		if (first <= MAX(from, e.lblk.v))
+			l->pos--;
 	}
 	if (rc < 0)
 		return rc;

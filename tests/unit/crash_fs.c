@@ -174,6 +174,55 @@ TEST(without_checksums_power_cuts_are_survived_too)
 	cut_everywhere(&s, 2, 7);
 }
 
+static void fill_folder(const char *dir, unsigned n)
+{
+	char path[200];
+
+	CHECK_INT(sc_mkdir(&sc, dir), 0);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%0100u", dir, i);
+		CHECK_INT(sc_create(&sc, path), 0);
+	}
+	CHECK_INT(image_sync(&sc.t), 0);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%0100u", dir, i);
+		CHECK_INT(sc_unlink(&sc, path), 0);
+	}
+	CHECK_INT(sc_rmdir(&sc, dir), 0);
+}
+
+TEST(blocks_of_removed_folders_and_links_are_not_brought_back_over_a_file)
+{
+	static const struct shape shape = {.size = 4 << 20, .block_size = 1024};
+	struct diag d = {0};
+	struct ek_image *img;
+	struct walk before, after;
+	struct dev *dev;
+
+	fs_make(&shape, &dev);
+	CHECK_INT(fs_open(dev, IMAGE_WRITE, &d, &img), 0);
+	memset(&sc, 0, sizeof(sc));
+	sc.img = img;
+	task_init(&sc.t, img);
+	CHECK_INT(sc_symlink(&sc, "/slow",
+			     "a/target/of/more/than/sixty/bytes/that/does/not/fit/the/inode"),
+		  0);
+	fill_folder("/dir", 100);
+	CHECK_INT(sc_unlink(&sc, "/slow"), 0);
+	CHECK_INT(sc_create(&sc, "/file"), 0);
+	CHECK_INT(image_sync(&sc.t), 0);
+	CHECK_INT(sc_write(&sc, "/file", 0, (uint32_t)img->groups.space.free - 300, 'n'), 0);
+	CHECK_INT(image_sync(&sc.t), 0);
+	walk_tree(img, &before);
+	image_kill(img);
+	CHECK_INT(fs_open(dev, IMAGE_WRITE, &d, &img), 0);
+	walk_tree(img, &after);
+	CHECK_INT(after.errors, 0);
+	CHECK(after.digest == before.digest);
+	CHECK_INT(image_close(img), 0);
+	dev_close(dev);
+}
+
 int main(void)
 {
 	return tap_main();

@@ -169,6 +169,8 @@ static inline int sc_fill_run(struct scenario *s, struct ek_inode *inode, struct
 	int rc = map_blocks(&s->t, inode, m, MAP_CREATE);
 
 	memset(data, c, bs);
+	if (rc < 0)
+		return rc;
 	for (uint32_t i = 0; i < m->len && rc == 0; i++)
 		rc = dev_write(s->img->dev, (m->pblk.v + i) * bs, data, bs);
 	if (rc == 0) {
@@ -179,14 +181,31 @@ static inline int sc_fill_run(struct scenario *s, struct ek_inode *inode, struct
 	return rc;
 }
 
+/* Takes a write that failed half way back. */
+static inline void sc_unwrite(struct scenario *s, struct ek_inode *inode, uint32_t first,
+			      uint32_t n, uint64_t size)
+{
+	struct handle *h;
+
+	if (task_start_inode(&s->t, inode, HANDLE_TRUNCATE, credits_truncate(inode), 0, &h) < 0)
+		return;
+	map_remove(&s->t, inode, (ek_lblk){first}, (ek_lblk){first + n});
+	inode->size = size;
+	inode->rec.size = size;
+	inode_mark_dirty(&s->t, inode, MARK_TRUNCATE);
+	handle_stop(h);
+}
+
 /* Whole blocks [first, first + n), which must be a hole. */
 static inline int sc_write(struct scenario *s, const char *path, uint32_t first, uint32_t n, int c)
 {
 	struct ek_inode *inode;
+	uint64_t size;
 	int rc = sc_open(s, path, &inode), end;
 
 	if (rc < 0)
 		return rc;
+	size = inode->size;
 	for (uint32_t at = first; at < first + n && rc == 0;) {
 		struct map m = {.lblk = {at}, .len = first + n - at};
 		struct handle *h;
@@ -200,6 +219,8 @@ static inline int sc_write(struct scenario *s, const char *path, uint32_t first,
 		rc = rc < 0 ? rc : end;
 		at += m.len;
 	}
+	if (rc < 0)
+		sc_unwrite(s, inode, first, n, size);
 	inode_put(&s->t, inode);
 	return rc;
 }

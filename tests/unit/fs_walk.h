@@ -169,6 +169,11 @@ static inline void walk_entry(struct walk *w, struct task *t, struct ek_inode *d
 		return;
 	}
 	w->digest += mix_number(path, walk_inode(w, t, inode));
+	if (getenv("WALK") != NULL)
+		printf("# %.*s: inode %u mode 0%o links %u size %llu: %llx\n", (int)e->name_len,
+		       name, found.v, inode->rec.mode, inode->rec.links,
+		       (unsigned long long)inode->size,
+		       (unsigned long long)walk_inode(w, t, inode));
 	if ((w->seen[found.v >> 3] >> (found.v & 7) & 1) == 0) {
 		w->seen[found.v >> 3] |= (uint8_t)(1u << (found.v & 7));
 		w->inodes++;
