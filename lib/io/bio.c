@@ -164,6 +164,7 @@ void bioq_plug(struct bioq *q)
 int bioq_unplug(struct bioq *q)
 {
 	if (--q->plugs == 0) {
+		plug_pull(&q->plug);
 		dispatch(q);
 		bio_call_back(q, false);
 	}
@@ -197,10 +198,8 @@ static int write_through(struct bioq *q, uint64_t off, const struct iovec *iov, 
 	bio_wait(q);
 	if ((flags & BIO_PREFLUSH) != 0)
 		rc = flush_dev(q);
-	if (rc == 0 && len != 0) {
-		bio_count_request(q, len, 1);
+	if (rc == 0 && len != 0)
 		rc = dev_writev(q->dev, off, iov, n);
-	}
 	if (rc == 0 && (flags & BIO_FUA) != 0)
 		rc = flush_dev(q);
 	return rc < 0 ? rc : 0;
@@ -236,6 +235,8 @@ int bioq_write(struct bioq *q, uint64_t off, const struct iovec *iov, unsigned n
 	if (rc < 0)
 		return rc;
 	count_bio(q, flags, len);
+	plug_bio(&q->plug, q->counters, off, iov, n,
+		 q->plugs != 0 && (flags & (BIO_PREFLUSH | BIO_FUA)) == 0);
 	if ((flags & (BIO_PREFLUSH | BIO_FUA)) != 0) {
 		rc = write_through(q, off, iov, n, len, flags);
 		bio_note_end(q, done, ctx, rc);

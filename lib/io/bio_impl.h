@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "io/bio.h"
 #include "io/dev.h"
+#include "io/plug.h"
 
 #define BIO_DEPTH  32u /* requests in flight */
 #define BIO_SECTOR 512u
@@ -43,7 +44,8 @@ struct bioq {
 	struct counters *counters, own;
 	struct diag *diag;
 	unsigned plugs;
-	int error; /* the first since the last drain */
+	struct plug plug; /* counts requests as Linux would make them */
+	int error;        /* the first since the last drain */
 	struct bio *bios;
 	size_t count, cap;
 	struct iovec *vecs;
@@ -74,7 +76,5 @@ void bio_note_end(struct bioq *q, bio_done *done, void *ctx, int result);
 /* Calls back for what has ended.  Callbacks may queue and drain; what ends meanwhile is left to the
  * outer call, unless nested. */
 void bio_call_back(struct bioq *q, bool nested);
-
-void bio_count_request(struct bioq *q, uint64_t len, size_t bios);
 
 #endif

@@ -14,14 +14,6 @@
 #include "base/mem.h"
 #include "io/bio_impl.h"
 
-void bio_count_request(struct bioq *q, uint64_t len, size_t bios)
-{
-	count(q->counters, COUNTER_RQ_ISSUE, 1);
-	count(q->counters, COUNTER_DISK_WR_IOS, 1);
-	count(q->counters, COUNTER_DISK_WR_SECT, len / BIO_SECTOR);
-	count(q->counters, COUNTER_DISK_WR_MERGES, bios - 1);
-}
-
 /* ---- completion ---- */
 
 int bio_expect_end(struct bioq *q, bio_done *done)
@@ -185,6 +177,5 @@ void bio_send(struct bioq *q, const struct bio *b, size_t n, uint64_t len, size_
 				   .done = request_done};
 	rq->busy = true;
 	q->busy++;
-	bio_count_request(q, len, n);
 	q->batch[q->batched++] = &rq->dev;
 }
