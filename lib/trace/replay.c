@@ -6,6 +6,7 @@
 #include "extkit/replay.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,6 +35,8 @@ struct replay {
 	uint64_t ops[OP_COUNT], failed[OP_COUNT];
 	uint64_t done, lost, missed, bytes;
 	uint64_t wall_start;
+	uint32_t unopened; /* handle of the first open that failed, and why */
+	int unopened_why;
 	bool begun;
 };
 
@@ -135,26 +138,56 @@ static int advance(struct replay *rp, const struct op *o)
 	return rp->target->ops->tick(rp->target, ns);
 }
 
+/* An op on a handle that is not open: the trace's fault, unless its open failed here. */
+static int note_missed(struct replay *rp, const struct op *o)
+{
+	struct diag *d = &rp->ctx->diag;
+	unsigned long long at = rp->done;
+
+	rp->missed++;
+	if ((rp->opt.flags & EK_REPLAY_LENIENT) != 0) {
+		diag_clear(d);
+		return 0;
+	}
+	if (rp->unopened_why != 0 && rp->unopened == o->handle)
+		return diag_replace(d, -EINVAL,
+				    "op %llu: %s on handle h%u, which could not be opened: %s", at,
+				    op_word(o->code), o->handle, strerror(-rp->unopened_why));
+	return diag_replace(d, -EINVAL, "op %llu: %s on handle h%u, which is not open", at,
+			    op_word(o->code), o->handle);
+}
+
+static bool ends_run(int rc)
+{
+	return rc == -ENOSPC || rc == -EIO || rc == -EUCLEAN || rc == -EBADMSG || rc == -ENOMEM ||
+	       rc == -EROFS || rc == -EINVAL;
+}
+
 /* A call that failed in the replay but not in the recording is counted; some failures end the run.
  */
 static int note_failure(struct replay *rp, const struct op *o, int rc)
 {
 	struct diag *d = &rp->ctx->diag;
+	char why[sizeof(d->text)];
+	bool host;
 
 	rp->failed[o->code]++;
-	if (rc == -EBADF) {
-		rp->missed++;
-		if ((rp->opt.flags & EK_REPLAY_LENIENT) == 0)
-			return diag_replace(
-			    d, -EINVAL, "op %llu: %s on handle h%u, which is not open",
-			    (unsigned long long)rp->done, op_word(o->code), o->handle);
+	if (rc == -EBADF)
+		return note_missed(rp, o);
+	if (o->code == OP_OPEN && rp->unopened_why == 0) {
+		rp->unopened = o->handle;
+		rp->unopened_why = rc;
 	}
-	if (rc == -ENOSPC || rc == -EIO || rc == -EUCLEAN || rc == -EBADMSG || rc == -ENOMEM ||
-	    rc == -EROFS || rc == -EINVAL)
-		return diag_set(d, rc, "op %llu: %s: %s", (unsigned long long)rp->done,
-				op_word(o->code), strerror(-rc));
-	diag_clear(d);
-	return 0;
+	if (!ends_run(rc)) {
+		diag_clear(d);
+		return 0;
+	}
+	snprintf(why, sizeof(why), "%s", d->code != 0 ? d->text : strerror(-rc));
+	host = d->host;
+	diag_replace(d, rc, "%.380s: op %llu, %s", why, (unsigned long long)rp->done,
+		     op_word(o->code));
+	d->host = host;
+	return rc;
 }
 
 static int begin(struct replay *rp)

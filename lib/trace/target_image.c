@@ -17,8 +17,8 @@
 #include "fs/namei.h"
 #include "io/dev.h"
 
-#define COPY_BYTES    65536u   /* a pipe's worth: what one step of copy_file_range moves */
-#define TICK_NS       1000000u /* how often timers are looked at */
+#define COPY_BYTES 65536u   /* a pipe's worth: what one step of copy_file_range moves */
+#define TICK_NS    1000000u /* how often timers are looked at */
 
 static struct image_target *of(struct target *t)
 {
@@ -40,14 +40,24 @@ struct open_file *image_file(struct image_target *t, uint32_t handle)
 
 /* ---- data ---- */
 
+/* What the image lacks for this write alone. */
+static int no_space(struct image_target *t, const struct op *o, uint64_t written)
+{
+	uint64_t left = o->len - written, bs = t->img->geom.block_size;
+	struct diag *d = &t->img->diag;
+
+	diag_replace(d, -ENOSPC, "no space: %llu of %llu bytes written, %llu blocks missing",
+		     (unsigned long long)written, (unsigned long long)o->len,
+		     (unsigned long long)((left + bs - 1) / bs));
+	d->need_blocks = (left + bs - 1) / bs;
+	return -ENOSPC;
+}
+
 static int short_write(struct image_target *t, const struct op *o, int64_t n)
 {
-	if (n < 0)
-		return (int)n;
-	if ((uint64_t)n < o->len)
-		return diag_set(t->target.d, -ENOSPC, "no space: %llu of %llu bytes written",
-				(unsigned long long)n, (unsigned long long)o->len);
-	return 0;
+	if (n == -ENOSPC || (n >= 0 && (uint64_t)n < o->len))
+		return no_space(t, o, n < 0 ? 0 : (uint64_t)n);
+	return n < 0 ? (int)n : 0;
 }
 
 static unsigned sync_flags(const struct open_file *f, const struct op *o)
@@ -258,6 +268,17 @@ static op_fn *const handlers[OP_COUNT] = {
     [OP_GAP] = op_nothing,
 };
 
+/* The image's story becomes the target's, unless the device told one before. */
+static void pass_on(struct image_target *t, int rc)
+{
+	struct diag *d = t->target.d;
+
+	if (d->code != 0 || t->img->diag.code == 0)
+		return;
+	*d = t->img->diag;
+	d->code = rc;
+}
+
 static int image_op(struct target *target, const struct op *o)
 {
 	struct image_target *t = of(target);
@@ -268,11 +289,8 @@ static int image_op(struct target *target, const struct op *o)
 		return 0;
 	diag_clear(&t->img->diag);
 	rc = fn(t, o);
-	if (rc < 0 && t->img->diag.code != 0) {
-		diag_set(target->d, rc, "%s", t->img->diag.text);
-		target->d->need_blocks = t->img->diag.need_blocks;
-		target->d->need_inodes = t->img->diag.need_inodes;
-	}
+	if (rc < 0)
+		pass_on(t, rc);
 	return rc;
 }
 
@@ -335,7 +353,7 @@ static int unmount_image(struct image_target *t)
 	diag_clear(&t->img->diag);
 	rc = pc_sync(&t->task);
 	if (rc < 0)
-		diag_set(d, rc, "%s", t->img->diag.text);
+		pass_on(t, rc);
 	pc_close(t->pc);
 	t->pc = NULL;
 	end = image_close(t->img);
