@@ -120,7 +120,7 @@ static int run_create(struct run *run)
 
 static const struct example create_examples[] = {
     {"extkit create --size 64M disk.img", N_("makes a sparse file with a small filesystem")},
-    {"extkit create -s 16T -L archive big.img", N_("takes less than a second")},
+    {"extkit create -s 16T -L archive big.img", N_("makes a very large one; the file is sparse")},
     {"SOURCE_DATE_EPOCH=1700000000 extkit create --seed v1 -s 1G -f root.img",
      N_("makes the same bytes every time")},
     {"extkit create -O ^has_journal,orphan_file -s 100M disk.img@@1M",
