@@ -21,7 +21,7 @@ static unsigned space_flags(const struct task *t)
 static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
 {
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	inode_add_blocks(inode, blocks);
 	data_dirtied(inode);
@@ -29,8 +29,7 @@ static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
 	if (rc < 0)
 		return rc;
 	rc = inode_mark_dirty(t, inode, MARK_QUOTA_CLAIM);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request *req, ek_pblk *ret,

@@ -51,7 +51,6 @@ static int allocate_piece(struct task *t, struct ek_inode *inode, struct map *m,
 	int rc =
 	    task_start_inode(t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, m->len, 1), 0, &h);
 	uint64_t end;
-	int stop;
 
 	if (rc < 0)
 		return rc;
@@ -68,8 +67,7 @@ static int allocate_piece(struct task *t, struct ek_inode *inode, struct map *m,
 		rc = inode_mark_dirty(t, inode, MARK_FALLOCATE);
 		inode_note_datasync(t, inode);
 	}
-	stop = handle_stop(h);
-	return rc < 0 ? rc : stop;
+	return handle_end(h, rc);
 }
 
 static int allocate(struct task *t, struct ek_inode *inode, uint64_t first, uint64_t last,
@@ -98,7 +96,7 @@ static int preallocate(struct task *t, struct ek_inode *inode, const struct rang
 static int settle_size(struct task *t, struct ek_inode *inode, const struct range *r)
 {
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	if (r->off > inode->size || r->end < inode->size || inode->rec.size >= inode->size)
 		return 0;
@@ -107,8 +105,7 @@ static int settle_size(struct task *t, struct ek_inode *inode, const struct rang
 		return rc;
 	inode->rec.size = inode->size;
 	rc = inode_mark_dirty(t, inode, MARK_FALLOCATE);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 static int remove_inner(struct task *t, struct ek_inode *inode, const struct range *r)
@@ -123,7 +120,7 @@ static int punch(struct task *t, struct ek_inode *inode, const struct range *r)
 {
 	unsigned bits = inode->img->geom.block_bits;
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	count(&t->img->counters, COUNTER_PUNCH_HOLE, 1);
 	if (r->off >= inode->size)
@@ -143,8 +140,7 @@ static int punch(struct task *t, struct ek_inode *inode, const struct range *r)
 		rc = inode_mark_dirty(t, inode, MARK_FALLOCATE);
 		inode_note_datasync(t, inode);
 	}
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 /* Edges and times of a zeroed range, with the size when it grows. */
@@ -152,7 +148,7 @@ static int zero_finish(struct task *t, struct ek_inode *inode, const struct rang
 		       uint64_t new_size)
 {
 	struct handle *h;
-	int rc = task_start_inode(t, inode, HANDLE_MISC, 3, 0, &h), end;
+	int rc = task_start_inode(t, inode, HANDLE_MISC, 3, 0, &h);
 
 	if (rc < 0)
 		return rc;
@@ -166,8 +162,7 @@ static int zero_finish(struct task *t, struct ek_inode *inode, const struct rang
 		rc = inode_mark_dirty(t, inode, MARK_FALLOCATE);
 		inode_note_datasync(t, inode);
 	}
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 static int zero(struct task *t, struct ek_inode *inode, const struct range *r, bool keep)
@@ -216,7 +211,7 @@ static int collapse(struct task *t, struct ek_inode *inode, const struct range *
 {
 	uint32_t first = (uint32_t)r->first, last = (uint32_t)r->last;
 	struct handle *h;
-	int rc = check_shift(inode, r->off, r->end - r->off, false), end;
+	int rc = check_shift(inode, r->off, r->end - r->off, false);
 
 	count(&t->img->counters, COUNTER_COLLAPSE_RANGE, 1);
 	if (rc == 0)
@@ -233,8 +228,7 @@ static int collapse(struct task *t, struct ek_inode *inode, const struct range *
 		rc = map_shift(t, inode, (ek_lblk){last}, last - first, false);
 	if (rc == 0)
 		rc = set_shifted_size(t, inode, inode->size - (r->end - r->off));
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 /* An extent that spans the insertion point is cut there. */
@@ -254,7 +248,7 @@ static int insert(struct task *t, struct ek_inode *inode, const struct range *r)
 {
 	uint32_t first = (uint32_t)r->first, distance = (uint32_t)(r->last - r->first);
 	struct handle *h;
-	int rc = check_shift(inode, r->off, r->end - r->off, true), end;
+	int rc = check_shift(inode, r->off, r->end - r->off, true);
 
 	count(&t->img->counters, COUNTER_INSERT_RANGE, 1);
 	if (rc == 0)
@@ -271,8 +265,7 @@ static int insert(struct task *t, struct ek_inode *inode, const struct range *r)
 		rc = split_at(t, inode, first);
 	if (rc == 0)
 		rc = map_shift(t, inode, (ek_lblk){first}, distance, true);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 int inode_fallocate(struct task *t, struct ek_inode *inode, int mode, uint64_t off, uint64_t len)

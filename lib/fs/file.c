@@ -140,7 +140,7 @@ int file_extend(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t l
 	uint64_t blocks = DIV_UP(len, (uint64_t)g->block_size);
 	struct map m = {.len = (uint32_t)MIN(blocks, (uint64_t)RUN_BLOCKS)};
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	if (len > (uint64_t)UINT32_MAX << g->block_bits ||
 	    (off + len) >> g->block_bits >= UINT32_MAX)
@@ -157,8 +157,7 @@ int file_extend(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t l
 		inode->rec.size = inode->size;
 		rc = inode_mark_dirty(t, inode, MARK_FALLOCATE);
 	}
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 /* ---- public ---- */

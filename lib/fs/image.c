@@ -414,7 +414,7 @@ static int change_super(struct task *t, super_fn *change)
 {
 	struct super_raw *sb;
 	struct handle *h;
-	int rc = task_start(t, HANDLE_MISC, 1, &h), end;
+	int rc = task_start(t, HANDLE_MISC, 1, &h);
 
 	if (rc < 0)
 		return rc;
@@ -423,8 +423,7 @@ static int change_super(struct task *t, super_fn *change)
 		change(t->img, sb);
 		rc = image_super_dirty(t->img, h);
 	}
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 /* What a mount writes: the log is in use, and orphans may be in the file. */
@@ -567,7 +566,8 @@ int image_open(struct dev *dev, const struct image_opts *opts, struct diag *d,
 		*ret = img;
 		return 0;
 	}
-	diag_set(d, rc, "%s", img->diag.text);
+	if (img->diag.text[0] != '\0') /* else the device has told its own */
+		diag_set(d, rc, "%s", img->diag.text);
 	if (img->jnl != NULL)
 		jnl_kill(img->jnl);
 	release(img);
@@ -645,10 +645,12 @@ int image_close(struct ek_image *img)
 {
 	int rc = 0;
 
-	if (img->writable)
+	if (img->writable) {
 		rc = finish_writing(img);
-	else
+		rc = rc < 0 ? rc : img->late_error;
+	} else {
 		jnl_kill(img->jnl);
+	}
 	release(img);
 	return rc;
 }

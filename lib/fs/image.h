@@ -97,6 +97,7 @@ struct ek_image {
 	uint32_t next_generation;
 	uint64_t next_seq; /* stamps for ek_inode.seq */
 	struct names *names;
+	int late_error; /* the first of deletions by a last reference, which returns nothing */
 	bool writable, dirty_super;
 	bool torn_super;         /* the superblock is half written: only the log can put it right */
 	bool recovered;          /* a log was replayed when it was opened */

@@ -118,6 +118,7 @@ struct ek_inode *inode_ref(struct ek_inode *inode)
 void inode_put(struct task *t, struct ek_inode *inode)
 {
 	struct ek_image *img;
+	int rc;
 
 	if (inode == NULL || --inode->refs > 0)
 		return;
@@ -126,8 +127,11 @@ void inode_put(struct task *t, struct ek_inode *inode)
 	    (inode->state & INODE_STATE_ORPHAN) != 0) {
 		inode->refs = 1;
 		count(&img->counters, COUNTER_EVICT_INODE, 1);
-		if (inode_delete(t, inode) == 0)
+		rc = inode_delete(t, inode);
+		if (rc == 0)
 			inode->state |= INODE_STATE_DELETED;
+		else if (img->late_error == 0)
+			img->late_error = rc; /* nobody to tell but who closes the image */
 		inode->refs = 0;
 	}
 	if ((inode->state & INODE_STATE_DELETED) != 0) {
@@ -323,7 +327,7 @@ int inode_store(struct task *t, struct ek_inode *inode)
 int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site)
 {
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	count(&inode->img->counters, COUNTER_MARK_INODE_DIRTY, 1);
 	inode->img->counters.marks[site]++;
@@ -333,8 +337,7 @@ int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site
 	if (rc < 0)
 		return rc;
 	rc = inode_store(t, inode);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 /* The data that fsync must wait for includes this change although the size did not move. */
@@ -352,15 +355,14 @@ static bool same_time(struct ek_time a, struct ek_time b)
 static int dirty_times(struct task *t, struct ek_inode *inode)
 {
 	struct handle *h;
-	int rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h), end;
+	int rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
 
 	if (rc < 0)
 		return rc;
 	data_dirtied(inode);
 	count(&inode->img->counters, COUNTER_TS_UPDATES, 1);
 	rc = inode_mark_dirty(t, inode, MARK_TIMESTAMP);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 int inode_touch_modify(struct task *t, struct ek_inode *inode)

@@ -18,13 +18,6 @@
 
 #define LINK_MAX_EXT4 65000u
 
-static int stop(struct handle *h, int rc)
-{
-	int end = handle_stop(h);
-
-	return rc < 0 ? rc : end;
-}
-
 /* ---- links of folders ---- */
 
 static bool dir_nlink(const struct ek_inode *dir)
@@ -111,7 +104,7 @@ static int make(struct task *t, struct ek_inode *dir, const char *name, uint32_t
 		rc = add_name(t, dir, name, len, inode);
 	if (rc < 0 && inode != NULL)
 		rc = give_up(t, inode, rc);
-	rc = stop(h, rc);
+	rc = handle_end(h, rc);
 	if (rc < 0 || ret == NULL) {
 		if (inode != NULL)
 			inode_put(t, inode);
@@ -138,7 +131,7 @@ int fs_tmpfile(struct task *t, struct ek_inode *dir, uint16_t mode, struct ek_in
 	rc = inode_new(t, dir, (uint16_t)(S_IFREG | (mode & 07777)), NULL, 0, &inode);
 	if (rc == 0)
 		rc = orphan_add(t, inode);
-	rc = stop(h, rc);
+	rc = handle_end(h, rc);
 	if (rc == 0)
 		*ret = inode;
 	return rc;
@@ -256,7 +249,7 @@ int fs_mkdir(struct task *t, struct ek_inode *dir, const char *name, uint32_t le
 		rc = fill_dir(t, dir, name, len, inode);
 	if (rc < 0 && inode != NULL)
 		rc = give_up(t, inode, rc);
-	rc = stop(h, rc);
+	rc = handle_end(h, rc);
 	if (rc < 0 || ret == NULL) {
 		if (inode != NULL)
 			inode_put(t, inode);
@@ -290,7 +283,7 @@ int fs_link(struct task *t, struct ek_inode *inode, struct ek_inode *dir, const 
 		inode->rec.links--;
 	if (rc == 0 && inode->rec.links == 1)
 		rc = orphan_remove(t, inode); /* a nameless file got its first name */
-	return stop(h, rc);
+	return handle_end(h, rc);
 }
 
 /* ---- removing ---- */
@@ -331,7 +324,7 @@ int fs_unlink(struct task *t, struct ek_inode *dir, const char *name, uint32_t l
 		if (rc == 0)
 			rc = inode_mark_dirty(t, inode, MARK_LINK);
 	}
-	rc = stop(h, rc);
+	rc = handle_end(h, rc);
 	if (inode->rec.links == 0 && inode->refs == 1)
 		count(&t->img->counters, COUNTER_DROP_INODE, 1);
 out:
@@ -372,7 +365,7 @@ int fs_rmdir(struct task *t, struct ek_inode *dir, const char *name, uint32_t le
 	if (rc == 0)
 		rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
 	if (rc == 0)
-		rc = stop(h, remove_dir(t, dir, name, len, inode));
+		rc = handle_end(h, remove_dir(t, dir, name, len, inode));
 	inode_put(t, inode);
 	return rc;
 }
@@ -460,7 +453,7 @@ int fs_setattr(struct task *t, struct ek_inode *inode, const struct attr *a)
 		if (rc < 0)
 			return rc;
 		apply(inode, a);
-		rc = stop(h, inode_mark_dirty(t, inode, MARK_SETATTR));
+		rc = handle_end(h, inode_mark_dirty(t, inode, MARK_SETATTR));
 		if (rc < 0)
 			return rc;
 	}
@@ -469,5 +462,5 @@ int fs_setattr(struct task *t, struct ek_inode *inode, const struct attr *a)
 		return rc;
 	apply(inode, a);
 	data_dirtied(inode);
-	return stop(h, inode_mark_dirty(t, inode, MARK_SETATTR));
+	return handle_end(h, inode_mark_dirty(t, inode, MARK_SETATTR));
 }

@@ -344,14 +344,12 @@ static int finish_one(struct task *t, struct ek_inode *inode, struct tally *n)
 			rc = inode_truncate_blocks(t, inode);
 		if (rc == 0 && (inode->state & INODE_STATE_ORPHAN) != 0) {
 			struct handle *h;
-			int end;
 
 			rc = task_start_inode(t, inode, HANDLE_TRUNCATE, 3, 0, &h);
 			if (rc < 0)
 				return rc;
 			rc = orphan_remove(t, inode);
-			end = handle_stop(h);
-			rc = rc < 0 ? rc : end;
+			rc = handle_end(h, rc);
 		}
 	}
 	return rc;

@@ -238,13 +238,12 @@ static int fill(struct put *p)
 static int set_xattr(struct task *t, struct ek_inode *inode, const struct ek_xattr *x)
 {
 	struct handle *h;
-	int rc = task_start_inode(t, inode, HANDLE_XATTR, credits_data(t->img) + 6, 0, &h), end;
+	int rc = task_start_inode(t, inode, HANDLE_XATTR, credits_data(t->img) + 6, 0, &h);
 
 	if (rc < 0)
 		return rc;
 	rc = xattr_set(t, inode, x->name, x->value, x->len, 0);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 static int set_attr(struct task *t, struct ek_inode *inode, const struct ek_attr *attr)

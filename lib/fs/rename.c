@@ -220,7 +220,7 @@ int fs_rename(struct task *t, struct ek_inode *old_dir, const char *old_name, ui
 	struct end from = {old_dir, NULL, old_name, old_len};
 	struct end to = {new_dir, NULL, new_name, new_len};
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	if ((flags & RENAME_MAKE_WHITEOUT) != 0)
 		return -EOPNOTSUPP;
@@ -240,8 +240,7 @@ int fs_rename(struct task *t, struct ek_inode *old_dir, const char *old_name, ui
 		rc = task_start_inode(t, old_dir, HANDLE_DIR, credits_rename(t->img), 0, &h);
 	if (rc == 0) {
 		rc = (flags & RENAME_SWAP) != 0 ? swap(t, &from, &to) : move(t, &from, &to);
-		end = handle_stop(h);
-		rc = rc < 0 ? rc : end;
+		rc = handle_end(h, rc);
 	}
 out:
 	if (to.inode != NULL)
@@ -258,7 +257,7 @@ int fs_link_over(struct task *t, struct ek_inode *inode, struct ek_inode *dir, c
 {
 	struct end to = {dir, NULL, name, len};
 	struct handle *h;
-	int rc = lookup(t, &to), end;
+	int rc = lookup(t, &to);
 
 	if (rc < 0)
 		return rc;
@@ -277,8 +276,7 @@ int fs_link_over(struct task *t, struct ek_inode *inode, struct ek_inode *dir, c
 		rc = inode_mark_dirty(t, inode, MARK_LINK);
 	if (rc == 0)
 		rc = lose_name(t, to.inode);
-	end = handle_stop(h);
-	rc = rc < 0 ? rc : end;
+	rc = handle_end(h, rc);
 out:
 	inode_put(t, to.inode);
 	return rc;

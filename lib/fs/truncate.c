@@ -33,7 +33,7 @@ static ek_lblk first_beyond(const struct ek_inode *inode)
 static int cut(struct task *t, struct ek_inode *inode)
 {
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	mb_discard_inode(t->img->mb, &inode->mb);
 	count(&t->img->counters, COUNTER_DISCARD_PREALLOCATIONS, 1);
@@ -45,8 +45,7 @@ static int cut(struct task *t, struct ek_inode *inode)
 	if (rc < 0)
 		return rc;
 	rc = map_remove(t, inode, first_beyond(inode), (ek_lblk){UINT32_MAX});
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 static int finish(struct task *t, struct ek_inode *inode)
@@ -65,7 +64,7 @@ int inode_truncate_blocks(struct task *t, struct ek_inode *inode)
 	const struct geom *g = &inode->img->geom;
 	uint64_t tail = inode->size & (g->block_size - 1);
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	if (!has_blocks(inode))
 		return 0;
@@ -83,15 +82,14 @@ int inode_truncate_blocks(struct task *t, struct ek_inode *inode)
 		rc = cut(t, inode);
 	if (rc == 0)
 		rc = finish(t, inode);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 /* The new size on disk, and the inode among the orphans when it shrinks. */
 static int store_size(struct task *t, struct ek_inode *inode, uint64_t size, bool shrink)
 {
 	struct handle *h;
-	int rc = task_start_inode(t, inode, HANDLE_INODE, CREDITS_SET_SIZE, 0, &h), end;
+	int rc = task_start_inode(t, inode, HANDLE_INODE, CREDITS_SET_SIZE, 0, &h);
 
 	if (rc < 0)
 		return rc;
@@ -103,8 +101,7 @@ static int store_size(struct task *t, struct ek_inode *inode, uint64_t size, boo
 		inode->rec.size = size;
 		rc = inode_mark_dirty(t, inode, MARK_SETATTR);
 	}
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }
 
 /* The largest size whose last block still has a number. */
@@ -195,7 +192,7 @@ static int delete_steps(struct task *t, struct ek_inode *inode)
 int inode_delete(struct task *t, struct ek_inode *inode)
 {
 	struct handle *h;
-	int rc, end;
+	int rc;
 
 	if (inode_is_file(inode) || S_ISDIR(inode->rec.mode)) {
 		rc = data_invalidate(inode, 0, UINT64_MAX);
@@ -208,6 +205,5 @@ int inode_delete(struct task *t, struct ek_inode *inode)
 	if (inode_is_fast_symlink(inode))
 		inode->rec.size = 0;
 	rc = delete_steps(t, inode);
-	end = handle_stop(h);
-	return rc < 0 ? rc : end;
+	return handle_end(h, rc);
 }

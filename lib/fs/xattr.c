@@ -423,7 +423,7 @@ int xattr_set(struct task *t, struct ek_inode *inode, const char *name, const vo
 	rc = apply(t, inode, &c, place);
 	if (rc == -ENOSPC)
 		return no_room(t, inode, name, len);
-	return rc < 0 ? rc : finish(t, inode);
+	return handle_spoil(t->user.current, rc < 0 ? rc : finish(t, inode));
 }
 
 int xattr_remove(struct task *t, struct ek_inode *inode, const char *name)
@@ -437,7 +437,7 @@ int xattr_remove(struct task *t, struct ek_inode *inode, const char *name)
 	if (place <= 0)
 		return place < 0 ? place : -ENODATA;
 	rc = apply(t, inode, &c, place);
-	return rc < 0 ? rc : finish(t, inode);
+	return handle_spoil(t->user.current, rc < 0 ? rc : finish(t, inode));
 }
 
 int xattr_drop_block(struct task *t, struct ek_inode *inode)

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "base/check.h"
 #include "base/diag.h"
 #include "journal/jnl.h"
 
@@ -172,6 +173,7 @@ int handle_restart(struct handle *h, unsigned credits, unsigned revokes)
 	h->revoke_credits = revokes;
 	h->requested = credits + jnl_revoke_blocks(j, revokes);
 	h->dirtied = 0;
+	h->changed = false;
 	rc = jnl_usable(j);
 	if (rc == 0)
 		rc = j->kind->join(h, 0);
@@ -202,6 +204,36 @@ int handle_stop(struct handle *h)
 	return rc != 0 ? rc : j->error;
 }
 
+/* Refusals: the operation was wrong or too large, and is undone by those who tried it. */
+static bool is_refusal(int rc)
+{
+	static const int list[] = {ENOSPC,  EDQUOT, EEXIST,    ENOENT, ENODATA,
+				   ERANGE,  EINVAL, EPERM,     EMLINK, ENAMETOOLONG,
+				   ENOTDIR, EISDIR, ENOTEMPTY, EFBIG,  EOPNOTSUPP};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(list); i++) {
+		if (rc == -list[i])
+			return true;
+	}
+	return false;
+}
+
+int handle_spoil(struct handle *h, int rc)
+{
+	if (rc < 0 && h->changed && !is_refusal(rc))
+		jnl_abort(h->jnl, rc);
+	return rc;
+}
+
+int handle_end(struct handle *h, int rc)
+{
+	int end;
+
+	handle_spoil(h, rc);
+	end = handle_stop(h);
+	return rc < 0 ? rc : end;
+}
+
 int handle_write(struct handle *h, struct buf *b, void **ret)
 {
 	if (h->error != 0)
@@ -217,6 +249,7 @@ int handle_create(struct handle *h, struct buf *b, void **ret)
 
 int handle_dirty(struct handle *h, struct buf *b)
 {
+	h->changed = true;
 	return h->error != 0 ? h->error : h->jnl->kind->dirty(h, b);
 }
 
@@ -226,6 +259,7 @@ int handle_forget(struct handle *h, struct buf *b, ek_pblk pblk)
 		buf_put(b);
 		return h->error;
 	}
+	h->changed = true;
 	return h->jnl->kind->forget(h, b, pblk);
 }
 

@@ -99,7 +99,8 @@ struct handle {
 	unsigned revokes, revoke_credits; /* records asked for in all, still unused */
 	unsigned dirtied;
 	bool sync, is_reserved;
-	int error; /* sticky: every later call on the handle returns it */
+	bool changed; /* something was filed or forgotten by it */
+	int error;    /* sticky: every later call on the handle returns it */
 };
 
 /* ---- life ---- */
@@ -173,6 +174,15 @@ int handle_restart(struct handle *h, unsigned credits, unsigned revokes);
 /* Ends one reference; the last one leaves the transaction, and commits it when h->sync. */
 int handle_stop(struct handle *h);
 
+/* The work of h failed with rc half way.  If the machine or the image failed (-EIO, -ENOMEM,
+ * -EUCLEAN ...) after something was changed, the transaction must not commit: the journal is
+ * aborted, and the disk stays at what was committed before.  Lack of room and other refusals that
+ * whoever meets them undoes (-ENOSPC, -EEXIST ...) pass.  Returns rc; harmless when rc is 0. */
+int handle_spoil(struct handle *h, int rc);
+
+/* handle_spoil and handle_stop; the first error. */
+int handle_end(struct handle *h, int rc);
+
 static inline bool handle_has_credits(const struct handle *h, unsigned need)
 {
 	return h->jnl == NULL || h->tx == NULL || h->credits >= need;
@@ -228,8 +238,8 @@ int jnl_tick(struct jnl *j);
  * all of them, the running one included.  -EBUSY while handles are open. */
 int jnl_checkpoint(struct jnl *j, bool all);
 
-/* Writes home what committed transactions hold, as a sync of the device does; the tail in the log stays
- * where it is until room is needed.  -EBUSY while handles are open. */
+/* Writes home what committed transactions hold, as a sync of the device does; the tail in the log
+ * stays where it is until room is needed.  -EBUSY while handles are open. */
 int jnl_write_home(struct jnl *j);
 
 /* True when the commit of tid is still to come and will flush the device: who waits for it needs no

@@ -23,7 +23,7 @@ struct shape {
 
 static inline void fs_make(const struct shape *s, struct dev **ret)
 {
-	struct diag d = {0};
+	static struct diag d; /* the device tells it of failures as long as it lives */
 	struct create_opts o;
 	struct layout l;
 
@@ -46,9 +46,12 @@ static inline void fs_make(const struct shape *s, struct dev **ret)
 	layout_free(&l);
 }
 
+static size_t fs_cache_bytes; /* of images opened from here on; 0: as usual */
+
 static inline int fs_open(struct dev *dev, unsigned flags, struct diag *d, struct ek_image **ret)
 {
-	struct image_opts o = {.flags = flags, .now = {1700000100, 0}};
+	struct image_opts o = {
+	    .flags = flags, .now = {1700000100, 0}, .cache_bytes = fs_cache_bytes};
 
 	return image_open(dev, &o, d, ret);
 }

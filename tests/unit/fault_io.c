@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The n-th read, write or flush of a day's work on an image fails. */
+#include "fs_faults.h"
+
+#include "io/fault.h"
+
+static const struct shape shape = {
+    .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+
+static void fail_nth(unsigned calls, bool for_good, const char *name)
+{
+	unsigned stride = getenv("EXTKIT_SLOW") != NULL ? 1 : 5, fired = 0, silent = 0;
+	struct dev *base;
+
+	learn_model(&shape, &base);
+	for (unsigned n = 1;; n += stride) {
+		struct dev *copy, *dev;
+		struct outcome o;
+		uint64_t hits;
+
+		CHECK_INT(dev_open_overlay(base, &copy), 0);
+		CHECK_INT(fault_open(copy, &dev), 0);
+		fault_arm(dev, &(struct fault){
+				   .calls = calls, .nth = n, .for_good = for_good, .error = EIO});
+		work(dev, &o);
+		hits = fault_fired(dev);
+		dev_close(dev);
+		silent += hits != 0 && o.error == 0;
+		check_outcome(copy, &o, name, n);
+		if (hits != 0 && n % (7 * stride) == 1 && have_e2fsck())
+			CHECK_INT(fs_e2fsck(copy), 0);
+		dev_close(copy);
+		if (hits == 0)
+			break;
+		fired++;
+	}
+	dev_close(base);
+	printf("# %u points, %u of them without an error\n", fired, silent);
+	if (calls != FAULT_READ) /* an allocator that cannot read a bitmap looks elsewhere */
+		CHECK_INT(silent, 0);
+}
+
+TEST(a_write_that_fails_once_is_told_and_leaves_a_whole_image)
+{
+	fail_nth(FAULT_WRITE, false, "write");
+}
+
+TEST(a_device_that_stops_taking_writes_is_told_and_leaves_a_whole_image)
+{
+	fail_nth(FAULT_WRITE, true, "writes from");
+}
+
+TEST(a_failed_flush_is_told_and_leaves_a_whole_image)
+{
+	fail_nth(FAULT_FLUSH, false, "flush");
+}
+
+TEST(a_read_that_fails_leaves_a_whole_image)
+{
+	fs_cache_bytes = 1; /* the least: more reads */
+	fail_nth(FAULT_READ, false, "read");
+	fs_cache_bytes = 0;
+}
+
+TEST(a_read_that_fails_while_old_files_change_leaves_a_whole_image)
+{
+	fs_cache_bytes = 1;
+	two_days = true;
+	fail_nth(FAULT_READ, false, "read");
+	two_days = false;
+	fs_cache_bytes = 0;
+}
+
+TEST(a_device_that_vanishes_leaves_a_whole_image)
+{
+	fail_nth(FAULT_ALL, true, "all from");
+}
+
+int main(void)
+{
+	return tap_main();
+}
