@@ -16,8 +16,8 @@
 
 struct replay_opts {
 	int clock;
-	struct opt_num stop_after, memory, background, dirty, hz;
-	const char *initial, *extents, *root, *compare, *umask;
+	struct opt_num memory, background, dirty, hz;
+	const char *stop_after, *initial, *extents, *root, *compare, *umask;
 	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all;
 };
 
@@ -28,7 +28,9 @@ static const struct opt replay_options[] = {
 	       N_("the trace's times, its pace, or no waiting")),
     OPT_FILE(T, compare, 0, "compare", N_("FILE"),
 	     N_("show recorded counters beside ours: lines of name, tab, value")),
-    OPT_NUMBER(T, stop_after, 0, "stop-after", N_("N"), N_("end after N operations")),
+    OPT_TEXT(T, stop_after, 0, "stop-after", N_("N|STAGE"),
+	     N_("end after N operations, or show what leaves a stage and change nothing: "
+		"op, folio, delayed, writeback, allocation, bio or completion")),
     OPT_FILE(T, initial, 'i', "initial", N_("FILE"), N_("the files before the trace, a table")),
     OPT_FILE(T, extents, 0, "extents", N_("FILE"), N_("their extents, a table")),
     OPT_TEXT(T, root, 'r', "root", N_("DIR"), N_("the folder of the table that becomes /")),
@@ -71,6 +73,69 @@ static int set_umask(struct run *run, const char *text, struct ek_replay_options
 	return EXIT_DONE;
 }
 
+/* ---- stages ---- */
+
+static const struct out_col item_cols[] = {
+    {"ns", N_("Time"), true}, {"what", N_("What"), false}, {"inode", N_("Inode"), true},
+    {"at", N_("At"), true},   {"len", N_("Length"), true}, {"place", N_("Place"), true},
+};
+
+static int show_item(void *data, const struct ek_replay_item *item)
+{
+	struct run *run = data;
+	char span[SHOW_MAX];
+
+	out_u64_as(run->out, NULL, NULL, item->ns, show_span(span, item->ns));
+	out_str(run->out, NULL, NULL, item->what);
+	if (item->inode != 0)
+		out_u64(run->out, NULL, NULL, item->inode);
+	else
+		out_none(run->out, NULL, NULL);
+	out_u64(run->out, NULL, NULL, item->at);
+	out_u64(run->out, NULL, NULL, item->len);
+	out_u64(run->out, NULL, NULL, item->place);
+	return 0;
+}
+
+static unsigned stage_of(const char *word)
+{
+	static const char *const words[] = {
+	    [EK_STAGE_OP] = "op",
+	    [EK_STAGE_FOLIO] = "folio",
+	    [EK_STAGE_DELAYED] = "delayed",
+	    [EK_STAGE_WRITEBACK] = "writeback",
+	    [EK_STAGE_ALLOCATION] = "allocation",
+	    [EK_STAGE_BIO] = "bio",
+	    [EK_STAGE_COMPLETION] = "completion",
+	};
+
+	for (unsigned i = EK_STAGE_OP; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+	return EK_STAGE_NONE;
+}
+
+static int set_stop(struct run *run, const char *text, struct ek_replay_options *opt)
+{
+	char *end;
+
+	if (text == NULL)
+		return EXIT_DONE;
+	opt->stage = stage_of(text);
+	opt->item = show_item;
+	opt->item_data = run;
+	if (opt->stage != EK_STAGE_NONE)
+		return EXIT_DONE;
+	errno = 0;
+	opt->stop_after = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || opt->stop_after == 0)
+		return fail_usage(run,
+				  _("--stop-after: '%s' is neither a number of operations nor "
+				    "a stage"),
+				  text);
+	return EXIT_DONE;
+}
+
 static int fill(struct run *run, struct ek_replay_options *opt)
 {
 	const struct replay_opts *o = run->opts;
@@ -89,8 +154,7 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 	opt->background_bytes = o->background.v;
 	opt->dirty_bytes = o->dirty.v;
 	opt->hz = (uint32_t)o->hz.v;
-	opt->stop_after = o->stop_after.v;
-	return code;
+	return code != EXIT_DONE ? code : set_stop(run, o->stop_after, opt);
 }
 
 /* ---- reports ---- */
@@ -194,13 +258,18 @@ static int replay(struct run *run, const struct ek_replay_options *opt, const ch
 {
 	const struct replay_opts *o = run->opts;
 	struct ek_replay_report *rep;
-	int err = ek_replay(run->ctx, run->argv[0], target, opt, &rep);
+	int err;
 
+	if (opt->stage != EK_STAGE_NONE)
+		out_table(run->out, "items", item_cols, 6);
+	err = ek_replay(run->ctx, run->argv[0], target, opt, &rep);
+	if (opt->stage != EK_STAGE_NONE)
+		out_table_end(run->out);
 	if (err < 0)
 		return fail_call(run, err);
 	if (o->compare != NULL)
 		compare(run, recorded, rep);
-	if (o->compare == NULL || run->json)
+	if (opt->stage == EK_STAGE_NONE && (o->compare == NULL || run->json))
 		report(run, rep);
 	ek_replay_report_free(rep);
 	return EXIT_DONE;
@@ -237,6 +306,8 @@ static const struct example replay_examples[] = {
      N_("puts counters that a kernel recorded beside ours")},
     {"extkit replay --crash --stop-after 1000 app.wtr disk.img",
      N_("leaves the image as a power cut would")},
+    {"extkit replay --stop-after allocation app.wtr disk.img",
+     N_("shows which blocks every run would get, and changes nothing")},
     {NULL, NULL},
 };
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Replay: a recorded trace of file operations runs through extkit's own page cache, delayed
- *allocation, allocator and journal onto an image file or block device, or as system calls onto a
- *mounted folder.
+ * allocation, allocator and journal onto an image file or block device, or as system calls onto a
+ * mounted folder.
  *
  *	struct ek_replay_options opt = {.size = sizeof(opt)};
- *	struct ek_replay_report *report;
+ *	struct ek_replay_report *rep;
+ *	const struct ek_replay_row *row;
  *
- *	if (ek_replay(ctx, "app.wtr", "disk.img", &opt, &report) == 0) {
- *		const struct ek_replay_row *row;
- *		for (size_t i = 0; (row = ek_replay_report_row(report, i)) != NULL; i++)
- *			printf("%s %s %llu\n", row->group, row->name, (unsigned long
- *long)row->value); ek_replay_report_free(report);
+ *	if (ek_replay(ctx, "app.wtr", "disk.img", &opt, &rep) == 0) {
+ *		for (size_t i = 0; (row = ek_replay_report_row(rep, i)) != NULL; i++)
+ *			printf("%s %s %llu", row->group, row->name, (unsigned long long)row->value);
+ *		ek_replay_report_free(rep);
  *	}
  */
 #ifndef EXTKIT_REPLAY_H
@@ -40,6 +40,31 @@ enum ek_replay_flag {
 	EK_REPLAY_DIOREAD_LOCK = 1 << 5
 };
 
+/* Where data can be looked at on their way, in the order in which they pass. */
+enum ek_replay_stage {
+	EK_STAGE_NONE = 0,
+	EK_STAGE_OP,         /* calls */
+	EK_STAGE_FOLIO,      /* bytes that came into a folio of the cache */
+	EK_STAGE_DELAYED,    /* runs of blocks that were reserved */
+	EK_STAGE_WRITEBACK,  /* runs that writeback asks a place for */
+	EK_STAGE_ALLOCATION, /* runs that got one */
+	EK_STAGE_BIO,        /* what the block layer is given */
+	EK_STAGE_COMPLETION  /* runs whose blocks became written */
+};
+
+/* One thing that leaves a stage.  at and len are bytes of the file for ops and folios, bytes of the
+ * device for bios, logical blocks otherwise.  place is the handle of an op, the first page of a
+ * folio, the first physical block of an allocation, 0 otherwise. */
+struct ek_replay_item {
+	uint64_t ns;      /* the trace's clock */
+	const char *what; /* the op's word, the bio's letters, "" otherwise */
+	uint32_t inode;   /* 0 for ops and bios */
+	uint64_t at, len, place;
+};
+
+/* Negative ends the replay with that code. */
+typedef int ek_replay_item_fn(void *data, const struct ek_replay_item *item);
+
 struct ek_replay_options {
 	size_t size;         /* sizeof(struct ek_replay_options) */
 	unsigned flags;      /* enum ek_replay_flag */
@@ -54,6 +79,11 @@ struct ek_replay_options {
 	uint32_t umask;      /* of the replayed program; 0 means 022, ~0 none */
 	struct ek_time now;  /* wall clock at the trace's start, when the trace does not say */
 	uint64_t stop_after; /* ops, 0: all */
+	/* With a stage, item is called for all that leaves it, and the target is not changed: what
+	 * would be written to it stays in memory. */
+	unsigned stage; /* enum ek_replay_stage */
+	ek_replay_item_fn *item;
+	void *item_data;
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",

@@ -45,6 +45,9 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 	if (t->privileged)
 		req->flags |= MB_ROOT;
 	rc = mb_new_blocks(t->img->mb, t->user.current, req, ret, len);
+	if (rc == 0)
+		tap_send(&t->img->tap, STAGE_ALLOCATION, "", inode->ino.v, req->lblk.v, *len,
+			 ret->v);
 	if (rc < 0 ||
 	    (req->flags & (MB_DELALLOC_RESERVED | MB_DATA)) == (MB_DELALLOC_RESERVED | MB_DATA))
 		return rc;

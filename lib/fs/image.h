@@ -20,6 +20,7 @@
 #include "alloc/mballoc.h"
 #include "base/counters.h"
 #include "base/diag.h"
+#include "base/tap.h"
 #include "journal/journal.h"
 #include "ondisk/buf.h"
 #include "ondisk/geom.h"
@@ -89,6 +90,7 @@ struct ek_image {
 	struct orphan_file *orphan_file; /* NULL without the feature */
 	struct buf_owner orphan_owner;
 	struct counters counters;
+	struct tap tap;
 	struct diag diag;
 	struct image_opts opts;
 	struct data_ops data;

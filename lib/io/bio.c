@@ -50,7 +50,22 @@ void bioq_close(struct bioq *q)
 	free(q);
 }
 
+void bioq_tap(struct bioq *q, const struct tap *tap)
+{
+	q->tap = tap;
+}
+
 /* ---- counting ---- */
+
+/* The letters that block tracepoints print. */
+static const char *letters(unsigned flags)
+{
+	static const char *const words[] = {"W",   "WM",   "WS",   "WSM",  "FW",  "FWM",
+					    "FWS", "FWSM", "WF",   "WFM",  "WFS", "WFSM",
+					    "FWF", "FWFM", "FWFS", "FWFSM"};
+
+	return words[flags % ARRAY_SIZE(words)];
+}
 
 static void count_bio(struct bioq *q, unsigned flags, uint64_t len)
 {
@@ -235,6 +250,8 @@ int bioq_write(struct bioq *q, uint64_t off, const struct iovec *iov, unsigned n
 	if (rc < 0)
 		return rc;
 	count_bio(q, flags, len);
+	if (q->tap != NULL)
+		tap_send(q->tap, STAGE_BIO, letters(flags), 0, off, len, 0);
 	plug_bio(&q->plug, q->counters, off, iov, n,
 		 q->plugs != 0 && (flags & (BIO_PREFLUSH | BIO_FUA)) == 0);
 	if ((flags & (BIO_PREFLUSH | BIO_FUA)) != 0) {

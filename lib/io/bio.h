@@ -18,6 +18,7 @@ struct counters;
 struct dev;
 struct diag;
 struct bioq;
+struct tap;
 
 enum bio_flag {
 	BIO_META = 1 << 0,     /* M */
@@ -32,6 +33,9 @@ typedef void bio_done(void *ctx, int result);
 
 /* c and d may be NULL. */
 int bioq_open(struct dev *dev, struct counters *c, struct diag *d, struct bioq **ret);
+
+/* Tells tap of every bio.  The tap stays the caller's. */
+void bioq_tap(struct bioq *q, const struct tap *tap);
 
 /* Drains and frees; dev stays open. */
 void bioq_close(struct bioq *q);

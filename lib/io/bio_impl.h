@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/counters.h"
+#include "base/tap.h"
 #include "io/bio.h"
 #include "io/dev.h"
 #include "io/plug.h"
@@ -42,6 +43,7 @@ struct request {
 struct bioq {
 	struct dev *dev;
 	struct counters *counters, own;
+	const struct tap *tap; /* or NULL */
 	struct diag *diag;
 	unsigned plugs;
 	struct plug plug; /* counts requests as Linux would make them */

@@ -123,6 +123,7 @@ static int convert_run(struct task *t, struct ioend *e, const struct byte_run *r
 			rc = inode_mark_dirty(t, e->inode, MARK_CONVERT_END);
 		if (rc < 0)
 			return rc;
+		tap_send(&t->img->tap, STAGE_COMPLETION, "", e->inode->ino.v, at, m.len, 0);
 		at += m.len;
 	}
 	return 0;

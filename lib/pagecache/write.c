@@ -65,6 +65,7 @@ static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t 
 	count(c, COUNTER_ES_LOOKUP, 2 * (uint64_t)n - 1); /* one was counted by the lookup */
 	folio_set(f, BLOCK_MAPPED, from, n);
 	folio_set(f, BLOCK_DELAY, from, n);
+	tap_send(&inode->img->tap, STAGE_DELAYED, "", inode->ino.v, lblk, n, 0);
 	return 0;
 }
 
@@ -260,6 +261,13 @@ static int store_growth(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 	return rc < 0 ? rc : stop;
 }
 
+static void tell_folio(const struct folio *f, uint64_t pos, uint64_t len)
+{
+	const struct mapping *m = f->map;
+
+	tap_send(&m->pc->img->tap, STAGE_FOLIO, "", m->inode->ino.v, pos, len, f->index);
+}
+
 static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 {
 	struct mapping *m = f->map;
@@ -276,6 +284,7 @@ static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len
 	    (f->blocks == 1 || folio_all(f, BLOCK_UPTODATE, 0, f->blocks)))
 		f->flags |= FOLIO_UPTODATE;
 	folio_mark_dirty(f);
+	tell_folio(f, pos, len);
 	if (end <= old)
 		return 0;
 	inode->size = end;
@@ -378,6 +387,7 @@ static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struc
 	count(c, COUNTER_PAGE_LOCKS, 1);
 	copy_in(f, pos, src, 0, len);
 	folio_set(f, BLOCK_DIRTY, first, n);
+	tell_folio(f, pos, len);
 	return true;
 }
 
@@ -506,6 +516,7 @@ int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 		copy_in(f, at, src, done, n);
 		folio_set(f, BLOCK_DIRTY, first, blocks);
 		folio_mark_dirty(f);
+		tell_folio(f, at, n);
 		done += n;
 	}
 	return rc;

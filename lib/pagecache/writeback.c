@@ -320,6 +320,8 @@ static int map_and_submit(struct pass *p)
 
 		count(p->pc->counters, COUNTER_DA_WRITE_PAGES_EXTENT, 1);
 		count(p->pc->counters, COUNTER_WP_EXTENT_BLOCKS, p->len);
+		tap_send(&p->pc->img->tap, STAGE_WRITEBACK, "", p->m->inode->ino.v, p->lblk, p->len,
+			 0);
 		p->pc->counters->extent_lengths[MIN(ilog2(p->len), 15u)]++;
 
 		if (!first)

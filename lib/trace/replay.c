@@ -35,6 +35,7 @@ struct replay {
 	uint64_t ops[OP_COUNT], failed[OP_COUNT];
 	uint64_t done, lost, missed, bytes;
 	uint64_t wall_start;
+	uint64_t clock;    /* where the replayed program's clock stands, ns */
 	uint32_t unopened; /* handle of the first open that failed, and why */
 	int unopened_why;
 	bool begun;
@@ -88,6 +89,21 @@ static int add_counters(struct ek_replay_report *r, const struct counters *c)
 	return rc;
 }
 
+static int add_extents(struct ek_replay_report *r, struct target *t)
+{
+	const struct target_extents *e = t->ops->extents != NULL ? t->ops->extents(t) : NULL;
+	int rc;
+
+	if (e == NULL)
+		return 0;
+	rc = add_row(r, "extent", "files", e->files);
+	if (rc == 0)
+		rc = add_row(r, "extent", "extents", e->extents);
+	if (rc == 0)
+		rc = add_row(r, "extent", "blocks", e->blocks);
+	return rc < 0 ? rc : add_row(r, "extent", "blocks of the largest", e->largest);
+}
+
 static int make_report(struct replay *rp, struct ek_replay_report **ret)
 {
 	struct ek_replay_report *r = mem_zero(sizeof(*r));
@@ -110,6 +126,10 @@ static int make_report(struct replay *rp, struct ek_replay_report **ret)
 		rc = add_row(r, "time", "ops", rp->done);
 	if (rc == 0)
 		rc = add_row(r, "time", "wall_ns", wall_ns() - rp->wall_start);
+	if (rc == 0)
+		rc = add_row(r, "time", "trace_ns", rp->clock);
+	if (rc == 0)
+		rc = add_extents(r, rp->target);
 	if (rc == 0 && c != NULL)
 		rc = add_counters(r, c);
 	if (rc < 0) {
@@ -135,6 +155,7 @@ static int advance(struct replay *rp, const struct op *o)
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 	}
+	rp->clock = MAX(rp->clock, ns);
 	return rp->target->ops->tick(rp->target, ns);
 }
 
@@ -326,6 +347,12 @@ static int open_target(struct replay *rp, const char *target)
 
 	if (hz == 0 || hz > 1000000)
 		hz = DEFAULT_HZ;
+	if (strncmp(target, "dir:", 4) == 0 && rp->opt.stage != 0)
+		return diag_set(&rp->ctx->diag, -EINVAL,
+				"stages are those of an image: %s is a folder", target);
+	if (rp->opt.stage > EK_STAGE_COMPLETION || (rp->opt.stage != 0 && rp->opt.item == NULL))
+		return diag_set(&rp->ctx->diag, -EINVAL, "stage %u is unknown or nobody listens",
+				rp->opt.stage);
 	if (strncmp(target, "dir:", 4) == 0)
 		return target_open_folder(target + 4, &rp->opt, &rp->ctx->diag, &rp->target);
 	return target_open_image(target, &rp->opt, start_time(rp), hz, &rp->ctx->diag, &rp->target);

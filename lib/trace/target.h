@@ -20,6 +20,12 @@ struct target {
 	struct diag *d;
 };
 
+/* Extents of the files that were open for writing and are still there. */
+struct target_extents {
+	uint64_t files, extents, blocks;
+	uint64_t largest; /* blocks */
+};
+
 struct target_ops {
 	/* The initial files are a complete list without a lost+found: the target's own, if empty,
 	 * goes. */
@@ -35,6 +41,8 @@ struct target_ops {
 	int (*finish)(struct target *t);
 	/* NULL when the target counts nothing. */
 	const struct counters *(*counters)(struct target *t);
+	/* Valid after finish; NULL when unknown. */
+	const struct target_extents *(*extents)(struct target *t);
 	void (*close)(struct target *t);
 };
 

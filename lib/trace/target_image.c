@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "extkit/replay.h"
 #include "fs/namei.h"
+#include "io/bio.h"
 #include "io/dev.h"
 
 #define COPY_BYTES 65536u   /* a pipe's worth: what one step of copy_file_range moves */
@@ -288,7 +289,10 @@ static int image_op(struct target *target, const struct op *o)
 	if (fn == NULL)
 		return 0;
 	diag_clear(&t->img->diag);
+	tap_send(&t->tap, STAGE_OP, op_word((enum op_code)o->code), 0, o->off, o->len, o->handle);
 	rc = fn(t, o);
+	if (t->item_rc < 0)
+		return diag_replace(target->d, t->item_rc, "stopped by the caller");
 	if (rc < 0)
 		pass_on(t, rc);
 	return rc;
@@ -340,6 +344,8 @@ static int mount_image(struct image_target *t)
 
 	if (rc < 0)
 		return rc;
+	t->img->tap = t->tap;
+	bioq_tap(t->img->bioq, &t->img->tap);
 	task_init(&t->task, t->img);
 	t->task.umask = t->umask;
 	return pc_open(t->img, &t->task, &t->pc_config, t->target.d, &t->pc);
@@ -352,6 +358,8 @@ static int unmount_image(struct image_target *t)
 
 	diag_clear(&t->img->diag);
 	rc = pc_sync(&t->task);
+	if (rc == 0)
+		rc = image_count_extents(t);
 	if (rc < 0)
 		pass_on(t, rc);
 	pc_close(t->pc);
@@ -371,8 +379,10 @@ static int image_begin(struct target *target)
 
 	if (rc == 0 && t->nodes != 0)
 		rc = mount_image(t);
-	if (rc == 0)
+	if (rc == 0) {
 		t->base = t->img->counters;
+		t->counting = true;
+	}
 	return rc;
 }
 
@@ -418,6 +428,11 @@ static const struct counters *image_counters(struct target *target)
 	return &of(target)->result;
 }
 
+static const struct target_extents *image_extents(struct target *target)
+{
+	return &of(target)->extents;
+}
+
 static void image_target_close(struct target *target)
 {
 	struct image_target *t = of(target);
@@ -430,7 +445,9 @@ static void image_target_close(struct target *target)
 		image_close(t->img);
 	}
 	hash_free(&t->files);
+	image_forget_written(t);
 	dev_close(t->dev);
+	dev_close(t->under);
 	free(t->pattern);
 	free(t->copy);
 	free(t);
@@ -444,8 +461,34 @@ static const struct target_ops image_ops = {
     .op = image_op,
     .finish = image_finish,
     .counters = image_counters,
+    .extents = image_extents,
     .close = image_target_close,
 };
+
+static void give_item(void *ctx, const struct tap_item *item)
+{
+	struct image_target *t = ctx;
+	struct ek_replay_item out = {.ns = t->now_ns,
+				     .what = item->what,
+				     .inode = item->ino,
+				     .at = item->at,
+				     .len = item->len,
+				     .place = item->place};
+
+	if (t->counting && t->item_rc == 0)
+		t->item_rc = t->item(t->item_data, &out);
+}
+
+/* The device to replay onto; one that only memory changes when a stage is looked at. */
+static int open_dev(struct image_target *t, const char *path, struct diag *d)
+{
+	int rc;
+
+	if (t->tap.stage == STAGE_NONE)
+		return dev_open(path, DEV_WRITE | DEV_DIRECT, d, &t->dev);
+	rc = dev_open(path, 0, d, &t->under);
+	return rc < 0 ? rc : dev_open_overlay(t->under, &t->dev);
+}
 
 static void set_options(struct image_target *t, const struct ek_replay_options *opt, uint32_t hz)
 {
@@ -461,6 +504,11 @@ static void set_options(struct image_target *t, const struct ek_replay_options *
 	t->umask = opt->umask == 0 ? 022 : opt->umask == UINT32_MAX ? 0 : opt->umask;
 	t->no_stores = (opt->flags & EK_REPLAY_NO_STORES) != 0;
 	t->crash = (opt->flags & EK_REPLAY_CRASH) != 0;
+	if (opt->item != NULL && opt->stage < (unsigned)STAGE_COUNT) {
+		t->tap = (struct tap){(enum stage)opt->stage, give_item, t};
+		t->item = opt->item;
+		t->item_data = opt->item_data;
+	}
 }
 
 int target_open_image(const char *path, const struct ek_replay_options *opt, struct ek_time start,
@@ -480,7 +528,7 @@ int target_open_image(const char *path, const struct ek_replay_options *opt, str
 	if (t->pattern != NULL && t->copy != NULL) {
 		for (unsigned i = 0; i < PATTERN_BYTES; i++)
 			t->pattern[i] = (uint8_t)i;
-		rc = dev_open(path, DEV_WRITE | DEV_DIRECT, d, &t->dev);
+		rc = open_dev(t, path, d);
 		if (rc == 0)
 			rc = mount_image(t);
 	}

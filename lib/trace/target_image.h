@@ -4,6 +4,8 @@
 #define TRACE_TARGET_IMAGE_H
 
 #include "base/hash.h"
+#include "base/tap.h"
+#include "extkit/replay.h"
 #include "fs/image.h"
 #include "fs/inode.h"
 #include "pagecache/pagecache.h"
@@ -24,12 +26,15 @@ struct open_file {
 struct image_target {
 	struct target target;
 	struct dev *dev;
+	struct dev *under; /* what dev lies over when the target must not change, or NULL */
 	struct ek_image *img;
 	struct pagecache *pc;
 	struct task task;
 	struct hash files;
 	struct open_file *last; /* used last */
-	struct counters base;   /* at begin() */
+	struct hash written;    /* files that were open for writing */
+	struct target_extents extents;
+	struct counters base; /* at begin() */
 	struct counters result;
 	uint8_t *pattern; /* PATTERN_BYTES */
 	uint8_t *copy;    /* buffer of copies */
@@ -40,6 +45,11 @@ struct image_target {
 	uint32_t umask;
 	uint64_t nodes; /* initial files */
 	bool no_stores, crash;
+	struct tap tap; /* of a stage, for the caller of the replay */
+	ek_replay_item_fn *item;
+	void *item_data;
+	int item_rc;   /* what the caller answered */
+	bool counting; /* the first op was reached */
 };
 
 struct open_file *image_file(struct image_target *t, uint32_t handle);
@@ -51,6 +61,11 @@ int image_op_name(struct image_target *t, const struct op *o);
 int image_op_attr(struct image_target *t, const struct op *o);
 int image_node(struct image_target *t, const struct op_node *n);
 void image_close_file(struct image_target *t, struct open_file *f);
+
+/* Which files were written, and how they lie at the end (target_image_extents.c). */
+int image_note_written(struct image_target *t, const struct ek_inode *inode);
+void image_forget_written(struct image_target *t);
+int image_count_extents(struct image_target *t);
 
 /* Written bytes of an op. */
 static inline struct pc_source image_source(const struct image_target *t, const struct op *o)

@@ -92,6 +92,8 @@ int image_op_open(struct image_target *t, const struct op *o)
 	f->sync = ((o->flags & OPF_SYNC) != 0 ? PC_SYNC : 0u) |
 		  ((o->flags & OPF_DSYNC) != 0 ? PC_DSYNC : 0u);
 	hash_insert(&t->files, &f->node, o->handle);
+	if (f->writer && image_note_written(t, f->inode) < 0)
+		return -ENOMEM;
 	return pc_opened(&t->task, f->inode, f->writer);
 }
 

@@ -46,6 +46,23 @@ demo=contrib/demo/sqlite.wtb
 	clean a.img
 }
 
+@test "what leaves a stage is shown, and the image stays as it was" {
+	make_image a.img 64M
+	cp a.img before.img
+	for stage in op folio delayed writeback allocation bio completion; do
+		x 0 replay --stop-after $stage "$SRC/$demo" a.img
+		[ "$(wc -l <<<"$out")" -gt 10 ]
+	done
+	cmp a.img before.img
+	need_json
+	x 0 replay --json --stop-after allocation "$SRC/$demo" a.img
+	equal "$(json 'sum(i["len"] for i in d["items"] if i["inode"] != 0) > 0')" True
+	x 2 replay --stop-after nowhere "$SRC/$demo" a.img
+	has "$err" "'nowhere'"
+	mkdir folder
+	x 2 replay --stop-after bio "$SRC/$demo" "dir:$PWD/folder"
+}
+
 @test "after a crash the journal brings the image to a sound state" {
 	make_image a.img 64M
 	x 0 replay --crash --stop-after 900 "$SRC/$demo" a.img
