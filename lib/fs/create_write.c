@@ -25,6 +25,7 @@
 
 struct writer {
 	const struct layout *l;
+	unsigned zone; /* the first one that the current group may have a part of */
 	const struct create_opts *o;
 	const struct geom *g;
 	struct group_desc *desc; /* with bitmap checksums */
@@ -65,10 +66,14 @@ static void mark(const struct geom *g, uint32_t group, uint8_t *map, uint64_t bl
 static int write_block_bitmap(struct writer *w, uint32_t group)
 {
 	const struct geom *g = w->g;
+	uint64_t start = geom_group_start(g, group).v;
 	uint32_t blocks = geom_group_blocks(g, group);
 	uint8_t *map = blank(w);
 
-	for (unsigned i = 0; i < g->zone_count; i++)
+	/* groups come in order, and so do zones: what ends before this group is done with */
+	while (w->zone < g->zone_count && g->zones[w->zone].start + g->zones[w->zone].len <= start)
+		w->zone++;
+	for (unsigned i = w->zone; i < g->zone_count && g->zones[i].start < start + blocks; i++)
 		mark(g, group, map, g->zones[i].start, g->zones[i].len);
 	for (unsigned i = 0; i < w->l->used_count; i++)
 		mark(g, group, map, w->l->used[i].start, w->l->used[i].len);

@@ -112,6 +112,8 @@ bool geom_has_super(const struct geom *g, uint32_t group)
 		return group == g->backup_bgs[0] || group == g->backup_bgs[1];
 	if ((g->ro_compat & RO_COMPAT_SPARSE_SUPER) == 0 || group == 1)
 		return true;
+	if (group % 2 == 0) /* all powers below are odd; this is asked for every group */
+		return false;
 	return is_power_of(group, 3) || is_power_of(group, 5) || is_power_of(group, 7);
 }
 
