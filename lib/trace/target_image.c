@@ -289,7 +289,9 @@ static int image_op(struct target *target, const struct op *o)
 	if (fn == NULL)
 		return 0;
 	diag_clear(&t->img->diag);
-	tap_send(&t->tap, STAGE_OP, op_word((enum op_code)o->code), 0, o->off, o->len, o->handle);
+	if (t->tap.stage == STAGE_OP)
+		tap_send(&t->tap, STAGE_OP, op_word((enum op_code)o->code), 0, o->off, o->len,
+			 o->handle);
 	rc = fn(t, o);
 	if (t->item_rc < 0)
 		return diag_replace(target->d, t->item_rc, "stopped by the caller");
