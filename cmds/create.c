@@ -10,7 +10,7 @@
 struct create_opts {
 	struct opt_num size, block_size, inode_size, inodes, ratio, journal, reserved, group, flex;
 	const char *features, *label, *uuid, *seed;
-	bool force, no_journal, no_lost_found;
+	bool force, dry, no_journal, no_lost_found;
 };
 
 #define T struct create_opts
@@ -33,6 +33,7 @@ static const struct opt create_options[] = {
     OPT_TEXT(T, seed, 0, "seed", N_("TEXT"), N_("make UUID and hash seed from TEXT")),
     OPT_FLAG(T, no_lost_found, 0, "no-lost-found", N_("without the folder lost+found")),
     OPT_FLAG(T, force, 'f', "force", N_("overwrite what is there")),
+    OPT_FLAG(T, dry, 0, "dry-run", N_("check everything, change nothing")),
     OPT_END,
 };
 
@@ -69,6 +70,7 @@ static int fill(struct run *run, struct ek_create_options *opt)
 	opt->flags = (o->force ? (unsigned)EK_CREATE_FORCE : 0) |
 		     (o->no_journal ? (unsigned)EK_CREATE_NO_JOURNAL : 0) |
 		     (o->no_lost_found ? (unsigned)EK_CREATE_NO_LOST_FOUND : 0) |
+		     (o->dry ? (unsigned)EK_CREATE_DRY_RUN : 0) |
 		     (o->reserved.set ? (unsigned)EK_CREATE_RESERVED : 0);
 	opt->bytes = o->size.v;
 	opt->journal_bytes = o->journal.v;
@@ -114,7 +116,9 @@ static int run_create(struct run *run)
 	}
 	opt.offset = t.offset;
 	err = ek_create(run->ctx, t.image, &opt);
-	code = err < 0 ? fail_call(run, err) : run->json ? report(run, &t) : EXIT_DONE;
+	code = err < 0 ? fail_call(run, err) : EXIT_DONE;
+	if (err == 0 && run->json && (opt.flags & EK_CREATE_DRY_RUN) == 0)
+		code = report(run, &t);
 	return target_end(run, &t, code);
 }
 

@@ -144,8 +144,10 @@ static void main_page(FILE *to)
 	fprintf(to, "\\fBextkit\\fR \\fI%s\\fR [\\fI%s\\fR] \\fI%s\\fR...\n", _("VERB"),
 		_("options"), _("IMG"));
 	fprintf(to, ".SH %s\n", _("DESCRIPTION"));
-	paragraphs(to, _("An image argument is IMG, IMG@@OFFSET, IMG@pN for a partition, "
-			 "IMG@LABEL=NAME or IMG@PARTLABEL=NAME; a path inside is IMG:/PATH.\n\n"
+	paragraphs(to, _("An image argument is IMG, or IMG@@OFFSET for a filesystem that begins "
+			 "there; a path inside is IMG:/PATH. An argument that names a file as it "
+			 "stands is that file; otherwise the image ends at the first \":/\" whose "
+			 "left part names one.\n\n"
 			 "Each verb has a page of its own, extkit-VERB(1)."));
 	fprintf(to, ".SH %s\n", _("VERBS"));
 	for (size_t i = 0; (c = cmd_at(i)) != NULL; i++) {

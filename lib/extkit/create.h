@@ -25,7 +25,8 @@ enum ek_create_flag {
 	EK_CREATE_FORCE = 1 << 0,         /* over a filesystem, partition table or the like */
 	EK_CREATE_NO_JOURNAL = 1 << 1,    /* the same as features "^has_journal" */
 	EK_CREATE_NO_LOST_FOUND = 1 << 2, /* without the folder lost+found */
-	EK_CREATE_RESERVED = 1 << 3       /* reserved_percent is meant, 0 too */
+	EK_CREATE_RESERVED = 1 << 3,      /* reserved_percent is meant, 0 too */
+	EK_CREATE_DRY_RUN = 1 << 4        /* check everything, write nothing */
 };
 
 /* Zero is a good value for every member but size, and for bytes when the file is not there yet. */

@@ -259,6 +259,22 @@ static int check_target(struct dev *file, const struct ek_create_options *opt, s
 	return rc;
 }
 
+/* Everything that could be refused, short of opening the target for writing. */
+static int check_only(const char *path, const struct ek_create_options *opt, struct diag *d)
+{
+	struct dev *file;
+	int rc;
+
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	rc = dev_open(path, 0, d, &file);
+	if (rc < 0)
+		return rc;
+	rc = check_target(file, opt, d);
+	dev_close(file);
+	return rc;
+}
+
 /* A file that was made for a filesystem which then failed goes again. */
 static int write_target(const char *path, const struct ek_create_options *opt,
 			struct create_opts *o, const struct layout *l, struct diag *d)
@@ -299,7 +315,8 @@ int ek_create(struct ek_ctx *ctx, const char *path, const struct ek_create_optio
 		rc = layout_plan(&o, d, &l);
 	if (rc < 0)
 		return rc;
-	rc = write_target(path, &in, &o, &l, d);
+	rc = (in.flags & EK_CREATE_DRY_RUN) != 0 ? check_only(path, &in, d)
+						 : write_target(path, &in, &o, &l, d);
 	layout_free(&l);
 	return rc;
 }

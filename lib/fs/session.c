@@ -110,12 +110,16 @@ static int open_image(struct ek_ctx *ctx, struct dev *file, const struct ek_imag
 	};
 	struct session *s = mem_zero(sizeof(*s));
 	struct ek_image *img;
-	int rc;
+	int rc = 0;
 
 	if (s == NULL)
 		return diag_set(&ctx->diag, -ENOMEM, "out of memory for an image");
-	rc = image_open(file, &inner, &ctx->diag, &img);
+	if ((opt->flags & EK_IMAGE_DRY_RUN) != 0)
+		rc = dev_open_overlay(file, &s->dry);
+	if (rc == 0)
+		rc = image_open(s->dry != NULL ? s->dry : file, &inner, &ctx->diag, &img);
 	if (rc < 0) {
+		dev_close(s->dry);
 		free(s);
 		return rc;
 	}
@@ -143,8 +147,10 @@ int ek_image_open(struct ek_ctx *ctx, const char *path, const struct ek_image_op
 	rc = check_options(ctx, &o);
 	if (rc < 0)
 		return rc;
-	flags = ((o.flags & EK_IMAGE_WRITE) != 0 ? (unsigned)DEV_WRITE : 0) |
-		((o.flags & EK_IMAGE_MOUNTED_OK) != 0 ? (unsigned)DEV_MOUNTED_OK : 0);
+	flags =
+	    ((o.flags & (EK_IMAGE_WRITE | EK_IMAGE_DRY_RUN)) == EK_IMAGE_WRITE ? (unsigned)DEV_WRITE
+									       : 0) |
+	    ((o.flags & EK_IMAGE_MOUNTED_OK) != 0 ? (unsigned)DEV_MOUNTED_OK : 0);
 	rc = dev_open(path, flags, &ctx->diag, &file);
 	if (rc < 0)
 		return rc;
@@ -173,6 +179,7 @@ int ek_image_close(struct ek_image *img)
 		diag_set(&s->ctx->diag, rc, "cannot finish %s: %s", s->file->name, strerror(-rc));
 	else
 		diag_clear(&s->ctx->diag);
+	dev_close(s->dry);
 	dev_close(s->file);
 	pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -18,6 +18,7 @@ struct dev;
 struct session {
 	struct ek_ctx *ctx;
 	struct dev *file;
+	struct dev *dry; /* what changes go to instead of file, or NULL */
 	struct task task;
 	pthread_mutex_t lock;
 	bool was_dirty; /* the log was replayed at open */

@@ -9,12 +9,9 @@
  * What passes 2 and 3 need is remembered: paths of links and folders, and of files with more than
  * one name.
  */
-#include "extkit/export.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,85 +19,17 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/escape.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "extkit/inode.h"
 #include "fs/inode.h"
 #include "fs/session.h"
+#include "tree/export_impl.h"
 #include "tree/host.h"
 
-#define PIECE       ((size_t)1 << 20)
-#define ISSUES_MAX  1000u
 #define ENTRIES_MAX 1000000u
 #define BYTES_MAX   ((uint64_t)16 << 30)
-#define TARGET_MAX  ((size_t)65537)
 
-struct later {
-	ek_inum ino;
-	char *path;
-};
-
-struct list_of_later {
-	struct later *v;
-	size_t n, cap;
-};
-
-/* The first name of a file that has several. */
-struct first_name {
-	struct hash_node node;
-	char path[];
-};
-
-struct export
-{
-	struct ek_image *img;
-	struct ek_export_options opt;
-	struct ek_export_report *rep;
-	struct ek_export_issue *issues;
-	size_t issues_cap;
-	int root;
-	uint64_t entries;
-	struct list_of_later links, folders;
-	struct hash names;
-	uint8_t *piece; /* PIECE bytes */
-};
-
-/* ---- issues ---- */
-
-static void issue(struct export *x, unsigned kind, int error, const char *path, const char *why)
-{
-	struct ek_export_issue *i;
-	char *p, *w;
-
-	if (kind == EK_ISSUE_SKIPPED)
-		x->rep->skipped++;
-	else
-		x->rep->failed++;
-	if (x->rep->nissues >= ISSUES_MAX ||
-	    mem_grow((void **)&x->issues, &x->issues_cap, x->rep->nissues + 1, sizeof(*i)) < 0)
-		return;
-	p = strdup(path);
-	w = strdup(why);
-	if (p == NULL || w == NULL) {
-		free(p);
-		free(w);
-		return;
-	}
-	x->rep->issues = x->issues;
-	x->issues[x->rep->nissues++] = (struct ek_export_issue){kind, error, p, w};
-}
-
-/* A failure of the image has its story on the context, one of the host only its number. */
-static void failed(struct export *x, int error, const char *path)
-{
-	const struct diag *d = &x->img->session->ctx->diag;
-	char why[128];
-
-	issue(x, EK_ISSUE_FAILED, error, path,
-	      d->code == error ? d->text : strerror_r(-error, why, sizeof(why)));
-	diag_clear(&x->img->session->ctx->diag);
-}
+/* ---- pass 1 ---- */
 
 static int stop(struct export *x, int rc, const char *what, uint64_t limit)
 {
@@ -108,36 +37,20 @@ static int stop(struct export *x, int rc, const char *what, uint64_t limit)
 			(unsigned long long)limit);
 }
 
-static int remember(struct list_of_later *l, ek_inum ino, const char *path)
-{
-	char *copy = strdup(path);
-	int rc =
-	    copy == NULL ? -ENOMEM : mem_grow((void **)&l->v, &l->cap, l->n + 1, sizeof(*l->v));
-
-	if (rc < 0) {
-		free(copy);
-		return rc;
-	}
-	l->v[l->n++] = (struct later){ino, copy};
-	return 0;
-}
-
-/* ---- pass 1 ---- */
-
 static int make_folder(struct export *x, const struct ek_found *f)
 {
 	const char *name;
 	int at, rc;
 
 	if (f->path_len == 0)
-		return remember(&x->folders, f->ino, "");
+		return export_remember(&x->folders, f->ino, "");
 	at = host_parent(x->root, f->path, &name);
 	if (at < 0)
 		return at;
 	rc = mkdirat(at, name, 0700) < 0 ? -errno : 0;
 	close(at);
 	if (rc == 0)
-		rc = remember(&x->folders, f->ino, f->path);
+		rc = export_remember(&x->folders, f->ino, f->path);
 	if (rc == 0)
 		x->rep->folders++;
 	return rc;
@@ -176,7 +89,7 @@ static int make_new_file(struct export *x, const struct ek_found *f, const struc
 
 	if (fd < 0)
 		return -errno;
-	rc = host_copy(f->inode, st->bytes, fd, x->piece, PIECE);
+	rc = host_copy(f->inode, st->bytes, fd, x->piece, EXPORT_PIECE);
 	if (rc == 0)
 		rc = host_finish(f->inode, st, fd, x->opt.flags);
 	if (close(fd) < 0 && rc == 0)
@@ -218,7 +131,7 @@ static int make_node(struct export *x, const struct ek_found *f, const struct ek
 	int at, rc;
 
 	if ((x->opt.flags & EK_EXPORT_NODES) == 0) {
-		issue(x, EK_ISSUE_SKIPPED, 0, f->path, "a device node, pipe or socket");
+		export_issue(x, EK_ISSUE_SKIPPED, 0, f->path, "a device node, pipe or socket");
 		return 0;
 	}
 	at = host_parent(x->root, f->path, &name);
@@ -242,7 +155,7 @@ static int make(struct export *x, const struct ek_found *f, const struct ek_stat
 	case S_IFREG:
 		return make_file(x, f, st);
 	case S_IFLNK:
-		return remember(&x->links, f->ino, f->path);
+		return export_remember(&x->links, f->ino, f->path);
 	default:
 		return make_node(x, f, st);
 	}
@@ -271,7 +184,7 @@ static int export_one(struct export *x, struct ek_walk *w, const struct ek_found
 	if (rc == 0 || ends_all(x, rc))
 		return rc;
 	ek_walk_prune(w);
-	failed(x, rc, f->path);
+	export_failed(x, rc, f->path);
 	return 0;
 }
 
@@ -290,125 +203,6 @@ static int pass_files(struct export *x, struct ek_inode *inode)
 	}
 	ek_walk_close(w);
 	return rc;
-}
-
-/* ---- pass 2 ---- */
-
-/* A relative target that climbs no higher than the tree, from the folder of path. */
-static bool stays_inside(const char *path, const char *target)
-{
-	int depth = 0;
-
-	if (target[0] == '/')
-		return false;
-	for (const char *p = path; (p = strchr(p, '/')) != NULL; p++)
-		depth++;
-	for (const char *p = target; *p != '\0';) {
-		size_t n = strcspn(p, "/");
-
-		if (n == 2 && p[0] == '.' && p[1] == '.')
-			depth--;
-		else if (n != 0 && !(n == 1 && p[0] == '.'))
-			depth++;
-		if (depth < 0)
-			return false;
-		p += n;
-		p += strspn(p, "/");
-	}
-	return true;
-}
-
-static int place_link(struct export *x, struct ek_inode *inode, const char *path,
-		      const char *target)
-{
-	struct ek_stat st = {.size = sizeof(st)};
-	struct timespec times[2];
-	const char *name;
-	int at = host_parent(x->root, path, &name), rc;
-
-	if (at < 0)
-		return at;
-	rc = symlinkat(target, at, name) < 0 ? -errno : ek_inode_stat(inode, &st);
-	if (rc == 0) {
-		times[0] = (struct timespec){st.atime.sec, (long)st.atime.nsec};
-		times[1] = (struct timespec){st.mtime.sec, (long)st.mtime.nsec};
-		utimensat(at, name, times, AT_SYMLINK_NOFOLLOW);
-	}
-	if (rc == 0 && (x->opt.flags & EK_EXPORT_OWNER) != 0 &&
-	    fchownat(at, name, st.uid, st.gid, AT_SYMLINK_NOFOLLOW) < 0)
-		rc = -errno;
-	close(at);
-	x->rep->links += rc == 0 ? 1 : 0;
-	return rc;
-}
-
-static int make_link(struct export *x, const struct later *l, char *target)
-{
-	struct ek_inode *inode;
-	int rc;
-
-	if (x->opt.links == EK_LINKS_SKIP) {
-		issue(x, EK_ISSUE_SKIPPED, 0, l->path, "a link");
-		return 0;
-	}
-	rc = ek_inode_open_number(x->img, l->ino, &inode);
-	if (rc < 0)
-		return rc;
-	rc = ek_inode_readlink(inode, target, TARGET_MAX);
-	if (rc == 0 && x->opt.links == EK_LINKS_INSIDE && !stays_inside(l->path, target))
-		issue(x, EK_ISSUE_SKIPPED, 0, l->path, "a link that leads out of the tree");
-	else if (rc == 0)
-		rc = place_link(x, inode, l->path, target);
-	ek_inode_close(inode);
-	return rc;
-}
-
-static void pass_links(struct export *x)
-{
-	for (size_t i = 0; i < x->links.n; i++) {
-		int rc = make_link(x, &x->links.v[i], (char *)x->piece);
-
-		if (rc < 0)
-			failed(x, rc, x->links.v[i].path);
-	}
-}
-
-/* ---- pass 3 ---- */
-
-static int finish_folder(struct export *x, const struct later *l)
-{
-	struct ek_stat st = {.size = sizeof(st)};
-	struct ek_inode *inode;
-	const char *name;
-	int at, fd, rc = ek_inode_open_number(x->img, l->ino, &inode);
-
-	if (rc < 0)
-		return rc;
-	rc = ek_inode_stat(inode, &st);
-	at = *l->path != '\0' ? host_parent(x->root, l->path, &name) : dup(x->root);
-	fd = at;
-	if (at >= 0 && *l->path != '\0') {
-		fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		fd = fd < 0 ? -errno : fd;
-		close(at);
-	}
-	rc = rc < 0 ? rc : MIN(fd, 0);
-	if (rc == 0)
-		rc = host_finish(inode, &st, fd, x->opt.flags);
-	if (fd >= 0)
-		close(fd);
-	ek_inode_close(inode);
-	return rc;
-}
-
-static void pass_folders(struct export *x)
-{
-	for (size_t i = x->folders.n; i-- > 0;) {
-		int rc = finish_folder(x, &x->folders.v[i]);
-
-		if (rc < 0)
-			failed(x, rc, x->folders.v[i].path);
-	}
 }
 
 /* ---- the whole ---- */
@@ -491,14 +285,14 @@ int ek_export(struct ek_inode *inode, const char *dest, const struct ek_export_o
 		return diag_set(d, -ENOTDIR, "cannot export: inode %u is no folder", inode->ino.v);
 	take_options(&x, opt);
 	x.rep = mem_zero(sizeof(*x.rep));
-	x.piece = malloc(PIECE);
+	x.piece = malloc(EXPORT_PIECE);
 	rc = x.rep == NULL || x.piece == NULL ? diag_set(d, -ENOMEM, "out of memory to export")
 					      : open_root(&x, dest);
 	if (rc == 0)
 		rc = pass_files(&x, inode);
 	if (rc == 0) {
-		pass_links(&x);
-		pass_folders(&x);
+		export_links(&x);
+		export_folders(&x);
 	}
 	release(&x);
 	if (rc < 0) {
@@ -507,16 +301,4 @@ int ek_export(struct ek_inode *inode, const char *dest, const struct ek_export_o
 	}
 	*ret = x.rep;
 	return 0;
-}
-
-void ek_export_report_free(struct ek_export_report *report)
-{
-	if (report == NULL)
-		return;
-	for (size_t i = 0; i < report->nissues; i++) {
-		free((void *)(uintptr_t)report->issues[i].path);
-		free((void *)(uintptr_t)report->issues[i].why);
-	}
-	free((void *)(uintptr_t)report->issues);
-	free(report);
 }

@@ -118,3 +118,11 @@ load ../lib/common
 	SOURCE_DATE_EPOCH=yesterday x 2 create -s 16M a.img
 	has "$err" "SOURCE_DATE_EPOCH"
 }
+
+@test "a dry run makes no file and tells of refusals" {
+	x 0 create --dry-run -s 16M a.img
+	[ ! -e a.img ]
+	x 2 create --dry-run -s 16M -b 3000 a.img
+	x 0 create -s 16M a.img
+	x 3 create --dry-run -s 16M a.img
+}

@@ -278,3 +278,14 @@ killed_after() {
 	x 5 cat a.img:/nowhere
 	x 7 cat nowhere.img:/file
 }
+
+@test "a dry run tells what would go wrong and changes nothing" {
+	image_with_file
+	cp a.img before.img
+	x 0 put --dry-run file a.img:/new
+	x 0 mkdir --dry-run a.img:/folder
+	x 5 put --dry-run file a.img:/nowhere/new
+	head -c 80000000 /dev/zero | tr '\0' x >large
+	x 4 put --dry-run large a.img:/large
+	cmp a.img before.img
+}
