@@ -25,6 +25,8 @@ struct scenario {
 	struct ek_inode *root, *held;
 	uint64_t model[STEPS_MAX + 1]; /* digest after each step; [0] is the beginning */
 	unsigned steps;
+	bool go_on; /* after refusals too */
+	unsigned refused;
 	bool later; /* the day after, on an image that had its first */
 	bool blind; /* do not look at the tree after each step: the model is known */
 	/* Called after each step; a negative result ends the run. */
@@ -296,6 +298,10 @@ static inline int sc_step(struct scenario *s, int rc)
 {
 	struct walk w;
 
+	if (s->go_on) {
+		s->refused += rc < 0;
+		return rc == -EIO || rc == -EUCLEAN || rc == -EBADMSG || rc == -EROFS ? rc : 0;
+	}
 	if (rc < 0 || s->after == NULL)
 		return rc;
 	if (s->steps < STEPS_MAX)
