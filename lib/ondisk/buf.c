@@ -231,7 +231,8 @@ static int verify(struct buf *b, const struct verifier *ver, struct buf_owner ow
 
 	if (b->ver == ver && same_owner(b->owner, owner))
 		return 0;
-	if (b->ver != NULL && (b->flags & (BUF_DIRTY | BUF_PINNED)) != 0)
+	/* Whoever holds the block, or changed it, relies on the proof it has. */
+	if (b->ver != NULL && (b->refs > 1 || (b->flags & (BUF_DIRTY | BUF_PINNED)) != 0))
 		return diag_set(b->cache->diag, -EUCLEAN,
 				"corrupt image: block %llu is used as %s of inode %u and as %s of "
 				"inode %u",
