@@ -222,6 +222,26 @@ static bool same_owner(struct buf_owner a, struct buf_owner b)
 	return a.ino == b.ino && a.generation == b.generation;
 }
 
+/* Somebody holds the block besides the caller, who has a reference, and the journal. */
+static bool is_held(const struct buf *b)
+{
+	return b->refs > (b->jnl != NULL ? 2u : 1u);
+}
+
+/* Whoever else holds the block, or changed it, relies on the proof it has. */
+static bool relied_upon(const struct buf *b)
+{
+	return b->ver != NULL && (is_held(b) || (b->flags & (BUF_DIRTY | BUF_PINNED)) != 0);
+}
+
+static int claimed_twice(const struct buf *b, const struct verifier *ver, struct buf_owner owner)
+{
+	return diag_set(b->cache->diag, -EUCLEAN,
+			"corrupt image: block %llu is used as %s of inode %u and as %s of inode %u",
+			(unsigned long long)b->pblk.v, b->ver->name, b->owner.ino, ver->name,
+			owner.ino);
+}
+
 /* Contents are there; prove them for this caller unless that was done before. */
 static int verify(struct buf *b, const struct verifier *ver, struct buf_owner owner)
 {
@@ -231,13 +251,8 @@ static int verify(struct buf *b, const struct verifier *ver, struct buf_owner ow
 
 	if (b->ver == ver && same_owner(b->owner, owner))
 		return 0;
-	/* Whoever holds the block, or changed it, relies on the proof it has. */
-	if (b->ver != NULL && (b->refs > 1 || (b->flags & (BUF_DIRTY | BUF_PINNED)) != 0))
-		return diag_set(b->cache->diag, -EUCLEAN,
-				"corrupt image: block %llu is used as %s of inode %u and as %s of "
-				"inode %u",
-				(unsigned long long)b->pblk.v, b->ver->name, b->owner.ino,
-				ver->name, owner.ino);
+	if (relied_upon(b))
+		return claimed_twice(b, ver, owner);
 	b->ver = ver;
 	b->owner = owner;
 	rc = ver->check(b->cache->geom, b, b->cache->diag);
@@ -294,6 +309,11 @@ int buf_new(struct buf_cache *c, ek_pblk pblk, const struct verifier *ver, struc
 
 	if (b != NULL) {
 		buf_ref(b);
+		if (relied_upon(b) &&
+		    (is_held(b) || b->ver != ver || !same_owner(b->owner, owner))) {
+			buf_put(b);
+			return claimed_twice(b, ver, owner);
+		}
 	} else {
 		rc = take(c, pblk, &b);
 		if (rc < 0)

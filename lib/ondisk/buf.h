@@ -70,11 +70,13 @@ int buf_cache_open(struct dev *dev, const struct geom *g, size_t limit_bytes, st
 /* Drops everything; dirty buffers are lost, so flush first. */
 void buf_cache_close(struct buf_cache *cache);
 
-/* A reference to the verified contents of a block. */
+/* A reference to the verified contents of a block.  While somebody holds or has changed it, it can
+ * be had only with the same verifier and owner: -EUCLEAN else. */
 int buf_get(struct buf_cache *cache, ek_pblk pblk, const struct verifier *ver,
 	    struct buf_owner owner, struct buf **ret);
 
-/* A reference to a zeroed buffer for a block just allocated; nothing is read. */
+/* A reference to a zeroed buffer for a block just allocated; nothing is read.  -EUCLEAN when
+ * somebody holds the block, or has changed it as something else: a bitmap that lies leads there. */
 int buf_new(struct buf_cache *cache, ek_pblk pblk, const struct verifier *ver,
 	    struct buf_owner owner, struct buf **ret);
 

@@ -286,6 +286,26 @@ TEST(a_new_block_is_zeros_and_reads_nothing)
 	end();
 }
 
+TEST(a_block_in_use_cannot_be_new)
+{
+	struct buf *b, *other = NULL;
+
+	begin();
+	b = get(5);
+	CHECK_INT(buf_new(cache, (ek_pblk){5}, &kind_b, two, &other), -EUCLEAN);
+	CHECK(other == NULL && b->data[1] == 5);
+	buf_put(b);
+	CHECK_INT(buf_new(cache, (ek_pblk){5}, &kind_b, two, &b), 0);
+	b->data[0] = 'b';
+	buf_dirty(b);
+	buf_put(b);
+	CHECK_INT(buf_new(cache, (ek_pblk){5}, &kind_a, one, &other), -EUCLEAN);
+	buf_forget(b);
+	CHECK_INT(buf_new(cache, (ek_pblk){5}, &kind_a, one, &b), 0);
+	buf_put(b);
+	end();
+}
+
 TEST(read_ahead_is_read_once_and_proved_later)
 {
 	uint64_t bytes;

@@ -347,6 +347,64 @@ TEST(no_value_of_any_field_crashes_or_hangs)
 	sweep(&s);
 }
 
+/* ---- bitmaps ---- */
+
+/* Byte at of group 0's bitmap takes another value; the descriptor's checksums follow. */
+static void try_bitmap(struct dev *base, const struct group_desc *x, bool inodes, uint32_t at,
+		       uint8_t value)
+{
+	static uint8_t map[4096], raw[64];
+	struct group_desc y = *x;
+	uint64_t gdt = geom_gdt_block(&geom, 0).v << geom.block_bits;
+	uint64_t where = (inodes ? x->inode_bitmap.v : x->block_bitmap.v) << geom.block_bits;
+	struct dev *dev;
+	char name[60];
+
+	CHECK_INT(dev_read(base, where, map, geom.block_size), 0);
+	map[at] = value;
+	if (inodes)
+		y.inode_bitmap_csum = group_bitmap_csum(&geom, map, geom.inodes_per_group);
+	else
+		y.block_bitmap_csum = group_bitmap_csum(&geom, map, geom.clusters_per_group);
+	CHECK_INT(dev_read(base, gdt, raw, geom.desc_size), 0);
+	group_encode(&geom, 0, &y, raw);
+	CHECK_INT(dev_open_overlay(base, &dev), 0);
+	CHECK_INT(dev_write(dev, where, map, geom.block_size), 0);
+	CHECK_INT(dev_write(dev, gdt, raw, geom.desc_size), 0);
+	snprintf(name, sizeof(name), "%s bitmap byte %u = 0x%02x", inodes ? "inode" : "block", at,
+		 value);
+	if (getenv("VERBOSE") != NULL)
+		fprintf(stderr, "%s\n", name);
+	hostile_all(dev, name);
+	dev_close(dev);
+}
+
+TEST(no_lie_of_a_bitmap_crashes_or_hangs)
+{
+	static const struct shape s = {
+	    .size = 3 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+	unsigned step = getenv("EXTKIT_SLOW") != NULL ? 1 : 5;
+	struct group_desc x;
+	struct diag d = {0};
+	uint8_t raw[64];
+	struct dev *dev;
+
+	make_base(&s, &dev);
+	find_targets(dev);
+	CHECK_INT(dev_read(dev, geom_gdt_block(&geom, 0).v << geom.block_bits, raw, geom.desc_size),
+		  0);
+	CHECK_INT(group_decode(&geom, 0, raw, &d, &x), 0);
+	for (uint32_t i = 0; i < geom.blocks / 8; i += step) {
+		try_bitmap(dev, &x, false, i, 0);
+		try_bitmap(dev, &x, false, i, 0x55);
+	}
+	for (uint32_t i = 0; i < geom.inodes_per_group / 8; i++) {
+		try_bitmap(dev, &x, true, i, 0);
+		try_bitmap(dev, &x, true, i, 0xff);
+	}
+	dev_close(dev);
+}
+
 int main(void)
 {
 	return tap_main();
