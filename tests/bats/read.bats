@@ -92,6 +92,8 @@ image() {
 	has "$out" "Type: folder"
 	x 3 stat -i 99999999 a.img
 	x 3 stat -i 0 a.img
+	x 5 stat -i 5000 a.img
+	has "$err" "not in use"
 	x 2 stat -i 2 a.img:/zz
 }
 
