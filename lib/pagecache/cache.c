@@ -162,7 +162,8 @@ static bool reclaim(struct pagecache *pc, size_t n)
 		struct folio *f = list_first(&pc->clean, struct folio, lru);
 
 		list_remove(&f->lru);
-		if ((f->flags & FOLIO_ACTIVE) != 0) {
+		/* One that is being written gives nothing back before its write is done. */
+		if ((f->flags & FOLIO_ACTIVE) != 0 || f->writes != 0) {
 			f->flags &= (uint8_t)~FOLIO_ACTIVE;
 			list_append(&pc->clean, &f->lru);
 			continue;
@@ -177,12 +178,15 @@ static bool reclaim(struct pagecache *pc, size_t n)
 static uint8_t *take_memory(struct pagecache *pc, unsigned order)
 {
 	uint8_t *data = fpool_take(pc->pool, order);
+	/* Not all at once: a small cache would lose what was read a moment ago. */
+	size_t want = MIN((size_t)64 << order, fpool_limit(pc->pool) / 16);
+	/* A smaller folio will do as well: only the smallest is worth a long search. */
+	unsigned most = order > pc->min_order ? 1 : 8;
 
-	for (unsigned tries = 0; data == NULL && tries < 8; tries++) {
-		if (!reclaim(pc, (size_t)64 << order)) {
-			if (bioq_drain(pc->img->bioq) < 0 || flush_some(pc) < 0)
-				break;
-		}
+	for (unsigned tries = 0; data == NULL && tries < most; tries++) {
+		if (!reclaim(pc, want) &&
+		    (bioq_drain(pc->img->bioq) < 0 || (!reclaim(pc, want) && flush_some(pc) < 0)))
+			break;
 		data = fpool_take(pc->pool, order);
 	}
 	return data;
@@ -208,6 +212,9 @@ struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *
 	struct folio *f = record_take(pc);
 	uint8_t *data = f != NULL ? take_memory(pc, order) : NULL;
 
+	/* Free memory may be in pieces. */
+	while (f != NULL && data == NULL && order > pc->min_order)
+		data = take_memory(pc, --order);
 	if (f != NULL && data == NULL) {
 		record_give(pc, f);
 		f = NULL;
@@ -306,6 +313,27 @@ void pc_drop(struct ek_inode *inode, uint64_t pos, uint64_t len)
 			folio_drop(f);
 		if (page == 0)
 			break;
+	}
+}
+
+void pc_invalidate(struct ek_inode *inode, uint64_t pos, uint64_t len)
+{
+	struct mapping *m = inode->mapping;
+	uint32_t page, last;
+	struct folio *f;
+
+	if (m == NULL || len == 0)
+		return;
+	page = (uint32_t)(pos >> PAGE_BITS);
+	last = (uint32_t)MIN((pos + len - 1) >> PAGE_BITS, (uint64_t)UINT32_MAX - 1);
+	f = mapping_find(m, page);
+	if (f == NULL)
+		f = mapping_next(m, TAG_HEAD, page, last);
+	while (f != NULL) {
+		page = f->index + folio_pages(f);
+		if ((f->flags & FOLIO_DIRTY) == 0)
+			folio_drop(f);
+		f = page <= last && page != 0 ? mapping_next(m, TAG_HEAD, page, last) : NULL;
 	}
 }
 

@@ -25,7 +25,7 @@ static int settle_cache(struct pagecache *pc, struct ek_inode *inode, uint64_t p
 
 	if (rc < 0)
 		return rc;
-	pc_drop(inode, pos, len);
+	pc_invalidate(inode, pos, len);
 	return 0;
 }
 

@@ -104,6 +104,9 @@ int pc_tick(struct task *t);
 int pc_dont_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len);
 /* Drops clean folios of [pos, pos + len). */
 void pc_drop(struct ek_inode *inode, uint64_t pos, uint64_t len);
+/* Drops every clean folio that has a byte of [pos, pos + len): what is cached there is about to be
+ * wrong. */
+void pc_invalidate(struct ek_inode *inode, uint64_t pos, uint64_t len);
 /* Drops all clean folios of all files. */
 void pc_drop_caches(struct pagecache *pc);
 

@@ -140,7 +140,12 @@ int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t l
 		if (f == NULL) {
 			uint32_t want = (uint32_t)(((end - 1) >> PAGE_BITS) - page + 1);
 
-			rc = read_ahead(t, m, page, window(m, page, want));
+			rc = read_ahead(t, m, page, window(m, page, MIN(want, RA_MAX)));
+			f = rc < 0 ? NULL : mapping_find(m, page);
+			/* In a small cache the end of the window may have pushed its beginning
+			 * out. */
+			if (f == NULL && rc == 0)
+				rc = read_ahead(t, m, page, 1);
 			f = rc < 0 ? NULL : mapping_find(m, page);
 			if (f == NULL)
 				break;

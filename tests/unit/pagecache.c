@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Cached writes against a plain buffer: whatever is dropped, flushed or short of memory meanwhile,
+ * a file reads as it was written, before and after the image is opened again. */
+#include "fs_image.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <malloc.h>
+
+#include "fs/namei.h"
+#include "pagecache/pagecache.h"
+
+#define FILE_BYTES (6u << 20)
+
+static struct diag diag;
+static struct dev *dev;
+static struct ek_image *img;
+static struct task task;
+static struct pagecache *pc;
+static struct ek_inode *file;
+static uint8_t *model, *back, *payload;
+static uint64_t model_size;
+static uint64_t state;
+
+static uint32_t dice(uint32_t n)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((state >> 33) % n);
+}
+
+#define OK(call)                                                                                \
+	do {                                                                                    \
+		int64_t ok_rc = (call);                                                         \
+		if (ok_rc < 0)                                                                  \
+			TAP_FAIL("%s: %d: %s%s", #call, (int)ok_rc, diag.text, img->diag.text); \
+	} while (0)
+
+static void mount_image(const struct image_opts *opts, const struct pc_config *cfg)
+{
+	OK(image_open(dev, opts, &diag, &img));
+	task_init(&task, img);
+	OK(pc_open(img, &task, cfg, &diag, &pc));
+}
+
+static void unmount_image(void)
+{
+	OK(pc_sync(&task));
+	pc_close(pc);
+	OK(image_close(img));
+}
+
+static void find_file(void)
+{
+	OK(path_walk(&task, "/file", 0, &file));
+	OK(pc_opened(&task, file, true));
+}
+
+static void start(uint32_t block_size, const struct image_opts *opts, const struct pc_config *cfg)
+{
+	struct shape s = {.size = 48u << 20, .block_size = block_size};
+	struct ek_inode *root, *f;
+
+	diag_clear(&diag);
+	state = 1;
+	model_size = 0;
+	model = calloc(1, FILE_BYTES);
+	back = calloc(1, FILE_BYTES);
+	payload = malloc(FILE_BYTES);
+	CHECK(model != NULL && back != NULL && payload != NULL);
+	for (uint32_t i = 0; i < FILE_BYTES; i++)
+		payload[i] = (uint8_t)dice(256);
+	fs_make(&s, &dev);
+	mount_image(opts, cfg);
+	OK(inode_get(img, (ek_inum){INUM_ROOT}, &root));
+	OK(fs_create(&task, root, "file", 4, 0644, &f));
+	inode_put(&task, f);
+	inode_put(&task, root);
+	find_file();
+}
+
+static void stop(void)
+{
+	inode_put(&task, file);
+	unmount_image();
+	if (have_e2fsck())
+		CHECK_INT(fs_e2fsck(dev), 0);
+	dev_close(dev);
+	free(model);
+	free(back);
+	free(payload);
+}
+
+static void compare(void)
+{
+	CHECK_INT(file->size, model_size);
+	CHECK_INT(pc_read(&task, file, 0, FILE_BYTES, back), (int64_t)model_size);
+	for (uint64_t i = 0; i < model_size; i++) {
+		if (back[i] != model[i])
+			TAP_FAIL("byte %llu is 0x%02x, not 0x%02x", (unsigned long long)i, back[i],
+				 model[i]);
+	}
+}
+
+/* ---- operations on both ---- */
+
+static void write_some(uint64_t pos, uint64_t len, bool direct)
+{
+	uint32_t from = dice(4096);
+	struct pc_source src = {payload + from, 0};
+
+	len = MIN(len, FILE_BYTES - MAX(pos, (uint64_t)from));
+	if (direct)
+		CHECK_INT(pc_direct_write(&task, file, pos, len, &src, 0), (int64_t)len);
+	else
+		CHECK_INT(pc_write(&task, file, pos, len, &src, 0), (int64_t)len);
+	memcpy(model + pos, payload + from, len);
+	model_size = MAX(model_size, pos + len);
+}
+
+static void store_some(uint64_t pos, uint64_t len)
+{
+	struct pc_source src = {payload, 0};
+
+	OK(pc_mmap_write(&task, file, pos, len, &src));
+	if (pos < model_size)
+		memcpy(model + pos, payload, MIN(len, model_size - pos));
+}
+
+static void set_size(uint64_t size)
+{
+	OK(inode_set_size(&task, file, size));
+	if (size < model_size)
+		memset(model + size, 0, model_size - size);
+	model_size = size;
+}
+
+static void falloc_some(int mode, uint64_t pos, uint64_t len)
+{
+	OK(inode_fallocate(&task, file, mode, pos, len));
+	if (mode == 0)
+		model_size = MAX(model_size, pos + len);
+	else if (pos < model_size && mode != FALLOC_FL_KEEP_SIZE)
+		memset(model + pos, 0, MIN(len, model_size - pos));
+}
+
+static void one_step(void)
+{
+	uint64_t pos = dice(FILE_BYTES - 300000), len = 1 + dice(dice(4) == 0 ? 300000 : 9000);
+
+	switch (dice(12)) {
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+		write_some(pos, len, false);
+		break;
+	case 4: /* appends */
+		write_some(MIN(model_size, (uint64_t)FILE_BYTES - 300000), len, false);
+		break;
+	case 5:
+		write_some(ROUND_DOWN(pos, (uint64_t)4096), 4096u * (1 + dice(16)), true);
+		break;
+	case 6:
+		store_some(pos, len);
+		break;
+	case 7:
+		set_size(dice(3) == 0 ? pos : MIN(model_size + dice(50000), (uint64_t)FILE_BYTES));
+		break;
+	case 8:
+		falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pos, len);
+		break;
+	case 9:
+		falloc_some(dice(2) == 0 ? 0 : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, pos,
+			    len);
+		break;
+	case 10:
+		OK(dice(3) == 0 ? pc_sync(&task) : pc_fsync(&task, file, dice(2) == 0));
+		break;
+	default:
+		OK(pc_dont_need(&task, file, pos, len));
+		break;
+	}
+	img->now.sec += dice(20) == 0 ? 7 : 0;
+	OK(pc_tick(&task));
+}
+
+static void play(uint32_t block_size, const struct image_opts *opts, const struct pc_config *cfg)
+{
+	start(block_size, opts, cfg);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 150; i++)
+			one_step();
+		compare();
+		OK(pc_closed(&task, file, true));
+		inode_put(&task, file);
+		unmount_image();
+		mount_image(opts, cfg);
+		find_file();
+		compare();
+	}
+	stop();
+}
+
+static const struct image_opts usual = {.flags = IMAGE_WRITE, .now = {1700000100, 0}};
+
+TEST(a_file_reads_as_written_with_4k_blocks)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+
+	play(4096, &usual, &cfg);
+}
+
+TEST(a_file_reads_as_written_with_1k_blocks)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+
+	play(1024, &usual, &cfg);
+}
+
+TEST(a_cache_smaller_than_the_file_makes_no_difference)
+{
+	struct pc_config cfg = {.memory = 2u << 20};
+
+	play(4096, &usual, &cfg);
+}
+
+TEST(low_thresholds_make_no_difference)
+{
+	struct pc_config cfg = {.memory = 64u << 20, .background_pages = 40, .dirty_pages = 80};
+
+	play(4096, &usual, &cfg);
+}
+
+TEST(without_delayed_allocation_a_file_reads_as_written)
+{
+	struct image_opts opts = usual;
+	struct pc_config cfg = {.memory = 8u << 20};
+
+	opts.nodelalloc = true;
+	play(4096, &opts, &cfg);
+	play(1024, &opts, &cfg);
+}
+
+TEST(with_written_extents_at_once_a_file_reads_as_written)
+{
+	struct image_opts opts = usual;
+	struct pc_config cfg = {.memory = 8u << 20};
+
+	opts.dioread_lock = true;
+	play(4096, &opts, &cfg);
+}
+
+/* Every write is in flight or clean after a flush: what is being written must not count as room. */
+TEST(small_random_writes_pass_through_a_cache_of_one_chunk)
+{
+	struct pc_config cfg = {.memory = 1};
+
+	start(4096, &usual, &cfg);
+	for (unsigned i = 0; i < 96; i++)
+		write_some(i * 65536ull, 65536, false);
+	for (unsigned i = 0; i < 1500; i++)
+		write_some((uint64_t)dice(FILE_BYTES / 4096 - 1) * 4096, 4096, false);
+	compare();
+	stop();
+}
+
+TEST(an_overwrite_of_cached_data_allocates_nothing)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+	struct mallinfo2 before, after;
+
+	start(4096, &usual, &cfg);
+	write_some(0, 4u << 20, false);
+	before = mallinfo2();
+	for (unsigned i = 0; i < 10000; i++)
+		write_some((uint64_t)dice(1000) * 4096 + dice(100), 1 + dice(3000), false);
+	after = mallinfo2();
+	CHECK_INT(after.uordblks, before.uordblks);
+	CHECK_INT(after.hblks, before.hblks);
+	compare();
+	stop();
+}
+
+int main(void)
+{
+	return tap_main();
+}
