@@ -14,6 +14,8 @@
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 
+#define LINUX_PAGE 4096u /* whose page cache decides where a hole ends */
+
 struct range {
 	uint64_t off, end;         /* bytes */
 	uint64_t first, last;      /* blocks touched: [first, last) */
@@ -114,6 +116,17 @@ static int remove_inner(struct task *t, struct ek_inode *inode, const struct ran
 	count(&t->img->counters, COUNTER_DISCARD_PREALLOCATIONS, 1);
 	return map_remove(t, inode, (ek_lblk){(uint32_t)r->inner},
 			  (ek_lblk){(uint32_t)(r->inner_end - 1)});
+}
+
+/* A hole ends with the page that holds the end of the file: what is preallocated behind it stays.
+ */
+static struct range hole_of(const struct ek_inode *inode, const struct range *r)
+{
+	uint64_t page = MAX((uint64_t)inode->img->geom.block_size, (uint64_t)LINUX_PAGE);
+	uint64_t end = ROUND_UP(inode->size, page);
+
+	return r->end > inode->size && r->off < inode->size ? range_of(inode, r->off, end - r->off)
+							    : *r;
 }
 
 static int punch(struct task *t, struct ek_inode *inode, const struct range *r)
@@ -286,6 +299,7 @@ int inode_fallocate(struct task *t, struct ek_inode *inode, int mode, uint64_t o
 	case 0:
 		return preallocate(t, inode, &r, keep);
 	case FALLOC_FL_PUNCH_HOLE:
+		r = hole_of(inode, &r);
 		return keep ? punch(t, inode, &r) : -EOPNOTSUPP;
 	case FALLOC_FL_ZERO_RANGE:
 		return zero(t, inode, &r, keep);

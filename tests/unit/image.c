@@ -235,6 +235,31 @@ TEST(extents_split_grow_and_go_again)
 	close_clean();
 }
 
+TEST(a_hole_leaves_what_is_preallocated_behind_the_last_page)
+{
+	struct ek_inode *r, *f;
+
+	have_fsck();
+	make(16 << 20, 1024, 0, 0);
+	open_image();
+	r = root();
+	OK(fs_create(&task, r, "f", 1, 0644, &f));
+	OK(inode_set_size(&task, f, 5000));
+	OK(inode_fallocate(&task, f, FALLOC_FL_KEEP_SIZE, 0, 64 << 10));
+	CHECK_INT(f->rec.blocks, 128);
+	OK(inode_fallocate(&task, f, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 2048, 40000));
+	CHECK_INT(f->rec.blocks, 128 - 12); /* [2048, 8192) */
+	OK(inode_fallocate(&task, f, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 5000, 40000));
+	CHECK_INT(f->rec.blocks, 128 - 12); /* at the end of the file and behind: nothing */
+	OK(inode_set_size(&task, f, 9000));
+	OK(inode_fallocate(&task, f, FALLOC_FL_KEEP_SIZE, 0, 64 << 10));
+	OK(inode_fallocate(&task, f, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 8192, 809));
+	CHECK_INT(f->rec.blocks, 128 - 8); /* one byte behind the end takes the whole page */
+	inode_put(&task, f);
+	inode_put(&task, r);
+	close_clean();
+}
+
 TEST(attributes_live_in_the_inode_and_then_in_a_block)
 {
 	struct ek_inode *r, *f;
