@@ -2,10 +2,11 @@
 /*
  * Changes to an image that was opened with EK_IMAGE_WRITE.
  *
- * Each call happens or does not: its names appear in one journal transaction, after the data they
- * stand for is on the device.  After kill -9 in the middle the old file is there, whole, and blocks
- * taken for the new one are given back by the next open.  Without a journal the order is the same,
- * but an interrupted image wants e2fsck.
+ * Each call happens or does not: its names appear in one journal transaction, and that one counts
+ * only once the data they stand for are on the device.  After kill -9 or a power cut the old file
+ * is there or the new one, whole, and blocks taken for what was not finished are given back by the
+ * next open.  A call that returned is durable after ek_image_sync or ek_image_close.  Without a
+ * journal the order is the same, but an interrupted image wants e2fsck.
  */
 #ifndef EXTKIT_EDIT_H
 #define EXTKIT_EDIT_H
