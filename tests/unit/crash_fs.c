@@ -16,6 +16,7 @@ struct base {
 static struct scenario sc;
 static struct base base;
 static unsigned sync_every;
+static uint64_t restarts; /* of handles, in the run that was recorded */
 
 static bool slow(void)
 {
@@ -83,12 +84,38 @@ static void check_open(struct dev *dev, unsigned flags, const struct state *st)
 		say(st, "not closed", "");
 }
 
+/* The power goes again while the state is being recovered. */
+static void cut_recovery(struct dev *dev, const struct state *st)
+{
+	struct states_opts o = {.seed = 2, .full = 1, .random = 2};
+	struct dev *copy, *recorder, *again;
+	struct states *inner;
+	struct ek_image *img;
+	struct diag d = {0};
+	struct state s;
+	int rc;
+
+	fs_copy(dev, &copy);
+	CHECK_INT(recorder_open(copy, &recorder), 0);
+	CHECK_INT(fs_open(recorder, IMAGE_WRITE, &d, &img), 0);
+	CHECK_INT(image_close(img), 0);
+	CHECK_INT(states_open(recorder, &o, &inner), 0);
+	while ((rc = states_next(inner, &again, &s)) == 1)
+		check_open(again, IMAGE_WRITE, st);
+	CHECK_INT(rc, 0);
+	states_close(inner);
+	dev_close(recorder);
+	dev_close(copy);
+}
+
 static void check_state(struct dev *dev, const struct state *st, unsigned n)
 {
 	unsigned sample = slow() ? 50 : 150;
 
 	if (n % 8 == 0)
 		check_open(dev, 0, st);
+	if (n % (slow() ? 60 : 200) == 1)
+		cut_recovery(dev, st);
 	check_open(dev, IMAGE_WRITE, st);
 	if (n % sample == 0 && have_e2fsck() && fs_e2fsck(dev) != 0)
 		say(st, "e2fsck is not content", "");
@@ -112,6 +139,7 @@ static void record(struct dev *dev, struct dev **ret)
 	rc = sc_run(&sc, img);
 	if (rc < 0)
 		TAP_FAIL("step %u: %d: %s", sc.steps + 1, rc, img->diag.text);
+	restarts = img->counters.v[COUNTER_HANDLE_RESTART];
 	rc = image_close(img);
 	CHECK_INT(rc, 0);
 	CHECK_INT(recorder_mark(*ret, sc.steps), 0);
@@ -174,6 +202,39 @@ TEST(without_checksums_power_cuts_are_survived_too)
 	    .size = 12 << 20, .block_size = 4096, .ro_compat_off = RO_COMPAT_METADATA_CSUM};
 
 	cut_everywhere(&s, 2, 7);
+}
+
+/* A file in every group, whose blocks no single transaction can free. */
+static int wide_file(struct scenario *s)
+{
+	const struct space *space = &s->img->groups.space;
+	uint64_t bs = s->img->geom.block_size, size;
+	int rc = sc_step(s, sc_create(s, "/wide"));
+
+	size = (space->free - space->reserved - 200) * bs;
+	rc = rc < 0 ? rc : sc_step(s, sc_truncate(s, "/wide", size));
+	for (unsigned i = 0; i < 2 && rc == 0; i++) {
+		rc = sc_fallocate(s, "/wide", FALLOC_FL_KEEP_SIZE, 0, size);
+		rc = rc < 0 ? rc : image_sync(&s->t);
+		rc = rc < 0 ? rc
+			    : sc_step(s, i == 0 ? sc_truncate(s, "/wide", 3 * bs)
+						: sc_unlink(s, "/wide"));
+	}
+	return rc;
+}
+
+TEST(a_removal_of_several_transactions_is_finished_after_any_cut)
+{
+	static const struct shape s = {.size = 80 << 20,
+				       .block_size = 1024,
+				       .blocks_per_group = 256,
+				       .compat_off = COMPAT_RESIZE_INODE};
+
+	sc.script = wide_file;
+	cut_everywhere(&s, 1, 15);
+	printf("# %llu restarts\n", (unsigned long long)restarts);
+	CHECK(restarts > 1);
+	sc.script = NULL;
 }
 
 static void fill_folder(const char *dir, unsigned n)

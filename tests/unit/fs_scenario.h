@@ -25,7 +25,8 @@ struct scenario {
 	struct ek_inode *root, *held;
 	uint64_t model[STEPS_MAX + 1]; /* digest after each step; [0] is the beginning */
 	unsigned steps;
-	bool go_on; /* after refusals too */
+	int (*script)(struct scenario *s); /* instead of the usual day */
+	bool go_on;                        /* after refusals too */
 	unsigned refused;
 	bool later; /* the day after, on an image that had its first */
 	bool blind; /* do not look at the tree after each step: the model is known */
@@ -444,8 +445,8 @@ static inline int sc_run(struct scenario *s, struct ek_image *img)
 		walk_tree(img, &w);
 		s->model[0] = w.digest;
 	}
-	rc = s->later ? sc_day_after(s) : sc_names(s);
-	if (!s->later) {
+	rc = s->script != NULL ? s->script(s) : s->later ? sc_day_after(s) : sc_names(s);
+	if (!s->later && s->script == NULL) {
 		rc = rc < 0 ? rc : sc_sizes(s);
 		rc = rc < 0 ? rc : sc_attributes(s);
 		rc = rc < 0 ? rc : sc_folder(s);
