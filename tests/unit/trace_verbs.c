@@ -278,8 +278,7 @@ TEST(a_failure_leaves_the_old_output)
 	set_up();
 	put("old.wtr", "old");
 	put("bad.wtr", "#wtrace 1\n%ops\n1 1 sync\n2 1 wrong\n");
-	CHECK_INT(ek_trace_convert(ctx, in_dir("bad.wtr"), in_dir("old.wtr"), &opt, NULL),
-		  -EINVAL);
+	CHECK_INT(ek_trace_convert(ctx, in_dir("bad.wtr"), in_dir("old.wtr"), &opt, NULL), -EINVAL);
 	CHECK_STR(get("old.wtr"), "old");
 	CHECK(strstr(ek_ctx_message(ctx), "bad.wtr:4:5: unknown op") != NULL);
 	CHECK_INT(ek_trace_convert(ctx, in_dir("none"), in_dir("old.wtr"), &opt, NULL), -ENOENT);
