@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Counts that do not depend on time, measured once on Linux 6.18, against a replay: vectors.py OUT
+
+Each workload is a trace whose clock stands still; a row says what the kernel counted for it, less
+what timestamps cost there.  Prints each row and what differs; exit status 1 when something does.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+EVENT = {"begin": "event.ext4_da_write_begin", "reserve": "event.ext4_da_reserve_space",
+         "extents": "event.ext4_da_write_pages_extent", "writepages": "event.ext4_writepages",
+         "handles": "event.jbd2_handle_start", "marks": "event.ext4_mark_inode_dirty",
+         "alloc": "event.ext4_mballoc_alloc", "pa": "event.ext4_mballoc_prealloc",
+         "lookup": "event.ext4_es_lookup_extent_enter", "commits": "event.jbd2_end_commit",
+         "delayed": "event.ext4_es_insert_delayed_extent", "tx_blocks": "sum.jbd2_tx_blocks"}
+MIB = 1 << 20
+
+
+def new(path="/f"):
+    return ["open h1 %s rw flags=creat,excl mode=0644 new" % path]
+
+
+def writes(size, count, passes=1, start=0):
+    return ["write h1 %d %d" % (start + i * size, size) for _ in range(passes)
+            for i in range(count)]
+
+
+def many_files():
+    ops = []
+    for i in range(1000):
+        ops += ["open h%d /f%d w flags=creat,excl mode=0644 new" % (i + 1, i),
+                "write h%d 0 3000" % (i + 1), "close h%d" % (i + 1)]
+    return ops
+
+
+def synced_appends():
+    ops = new()
+    for i in range(200):
+        ops += ["write h1 %d 4096" % (i * 4096), "fsync h1"]
+    return ops
+
+
+SYNC = ["syncfs"]
+# Name, blocks, ops before counting, ops, what the kernel counted.
+ROWS = [
+    ("64 MiB by 8 KiB", 4096, [], new() + writes(8192, 8192) + SYNC,
+     {"begin": 8192, "reserve": 16384, "order 1": 8192, "writepages": 1, "extents": 8,
+      "handles": 18, "marks": 44, "alloc": 8}),
+    ("64 MiB by 4 KiB", 4096, [], new() + writes(4096, 16384) + SYNC,
+     {"begin": 16384, "reserve": 16384, "order 0": 16384, "extents": 8, "handles": 18,
+      "marks": 44, "delayed": 16384}),
+    ("64 MiB by 4 KiB, before writeback", 4096, [], new() + writes(4096, 16384),
+     {"lookup": 32770, "handles": 2, "marks": 4}),
+    ("fstime 256 x 2000 x 20", 4096, [], new() + writes(256, 2000, 20) + SYNC,
+     {"begin": 40000, "order 0": 125, "reserve": 125, "extents": 1, "handles": 4, "marks": 9}),
+    ("fstime 1024 x 2000 x 20", 4096, [], new() + writes(1024, 2000, 20) + SYNC,
+     {"begin": 40000, "order 0": 500, "reserve": 500, "extents": 1}),
+    ("fstime 4096 x 2000 x 20", 4096, [], new() + writes(4096, 2000, 20) + SYNC,
+     {"begin": 40000, "order 0": 2000, "reserve": 2000, "extents": 2}),
+    ("fstime 256 again, mapped", 4096, new() + writes(256, 2000) + SYNC,
+     writes(256, 2000, 20) + SYNC, {"begin": 40000, "reserve": 0, "extents": 0, "handles": 0}),
+    ("append 1 KiB x 20000", 4096, [], new() + writes(1024, 20000) + SYNC,
+     {"begin": 20000, "order 0": 5000, "extents": 3, "handles": 8, "marks": 19}),
+    ("rewrite 32 MB", 4096, new() + writes(4096, 8000) + SYNC, writes(4096, 8000) + SYNC,
+     {"begin": 8000, "writepages": 1, "extents": 0, "handles": 0, "lookup": 0}),
+    ("fsync after each of 200 appends", 4096, [], synced_appends(),
+     {"begin": 200, "writepages": 200, "commits": 200, "marks": 1004, "alloc": 4, "pa": 196}),
+    ("fallocate 16 MiB, then write it", 4096, new() + ["falloc h1 alloc 0 %d" % (16 * MIB)],
+     writes(4096, 4096) + SYNC, {"begin": 4096, "reserve": 0, "extents": 2, "handles": 4,
+                                 "marks": 8}),
+    ("1000 files of 3000 bytes", 4096, [], many_files() + SYNC,
+     {"writepages": 1000, "handles": 3001, "marks": 9012, "commits": 1, "tx_blocks": 74}),
+    ("64 MiB by 64 KiB", 4096, [], new() + writes(65536, 1024),
+     {"begin": 1024, "order 4": 1024, "reserve": 16384, "lookup": 32770}),
+    ("64 MiB by 1 MiB", 4096, [], new() + writes(MIB, 64), {"begin": 64, "order 8": 64,
+                                                            "reserve": 16384}),
+    ("64 MiB by 4 MiB", 4096, [], new() + writes(4 * MIB, 16), {"begin": 32, "order 9": 32}),
+    ("64 times 1,000,000 bytes", 4096, [], new() + writes(1000000, 64),
+     {"begin": 628, "order 0": 127, "order 7": 59}),
+    ("1 KiB blocks, 64 MiB by 4 KiB", 1024, [], new() + writes(4096, 16384) + SYNC,
+     {"begin": 16384, "reserve": 65536, "extents": 32, "handles": 66, "marks": 149}),
+]
+
+
+def replay(out, work, block, ops):
+    image, trace = work + "/v.img", work + "/v.wtr"
+    with open(image, "wb") as f:
+        f.truncate(1 << 30)
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-b", str(block), "-E",
+                    "lazy_itable_init=1,lazy_journal_init=1", image], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(trace, "w", encoding="ascii") as f:
+        f.write("#wtrace 1\n#hz 250\n#clock realtime start=1700000000.0\n%ops\n")
+        f.writelines("0 1 %s\n" % op for op in ops)
+    done = subprocess.run([out + "/tests/tools/play", trace, image], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return {name: int(value) for group, name, value in rows if group in ("counter", "folio")}
+
+
+def main():
+    bad = 0
+    with tempfile.TemporaryDirectory(prefix="extkit-vectors-", dir="/var/tmp") as work:
+        for name, block, before, ops, want in ROWS:
+            got = replay(sys.argv[1], work, block, before + ops)
+            base = replay(sys.argv[1], work, block, before) if before else {}
+            wrong = []
+            for key, value in want.items():
+                what = EVENT.get(key, key)
+                n = got.get(what, 0) - base.get(what, 0)
+                if n != value:
+                    wrong.append("%s %d, kernel %d" % (key, n, value))
+            bad += bool(wrong)
+            print("%s - %s: %s" % ("not ok" if wrong else "ok", name, "; ".join(wrong) or
+                                   "%d counts" % len(want)))
+            os.remove(work + "/v.img")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
