@@ -125,6 +125,13 @@ struct folio *mapping_find(struct mapping *m, uint32_t page)
 	return f;
 }
 
+uint32_t mapping_head(struct mapping *m, uint32_t page)
+{
+	const struct folio *f = mapping_find(m, page);
+
+	return f != NULL ? f->index : page;
+}
+
 static void summarise(struct mapping *m, struct chunk *c, uint32_t page, enum folio_tag tag)
 {
 	struct chunk_leaf *l = m->leaf[page / LEAF_PAGES];

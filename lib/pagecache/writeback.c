@@ -482,7 +482,7 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 		return 0;
 	start_pass(&p, t, m, wbc);
 	p.tag = wbc->sync_all || wbc->tagged ? TAG_TOWRITE : TAG_DIRTY;
-	first = wbc->cyclic ? m->writeback_index : page_of(wbc->start);
+	first = mapping_head(m, wbc->cyclic ? m->writeback_index : page_of(wbc->start));
 	rc = scan(&p, first, wbc->cyclic ? UINT32_MAX : page_of(wbc->end));
 	if (rc == 0 && wbc->cyclic && first != 0 && wbc->nr_to_write > 0)
 		rc = scan(&p, 0, first - 1);
@@ -497,7 +497,7 @@ int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
 {
 	struct wbc wbc = {.sync_all = true, .nr_to_write = WB_ALL_PAGES, .start = from, .end = to};
 	struct pass p;
-	uint32_t page = page_of(from), last = page_of(to - 1);
+	uint32_t page = mapping_head(m, page_of(from)), last = page_of(to - 1);
 	struct folio *f;
 	int rc = 0, end;
 

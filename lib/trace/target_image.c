@@ -407,6 +407,17 @@ static void close_files(struct image_target *t)
 		image_close_file(t, hash_entry(n, struct open_file, node));
 }
 
+/* A power cut closes nothing: what the cache of inodes holds goes with the image. */
+static void forget_files(struct image_target *t)
+{
+	struct hash_node *n;
+	size_t at = 0;
+
+	t->last = NULL;
+	while ((n = hash_pop(&t->files, &at)) != NULL)
+		free(hash_entry(n, struct open_file, node));
+}
+
 /* The trace's counters end before what closing the image writes. */
 static int image_finish(struct target *target)
 {
@@ -418,6 +429,7 @@ static int image_finish(struct target *target)
 		close_files(t);
 		return unmount_image(t);
 	}
+	forget_files(t);
 	pc_close(t->pc);
 	t->pc = NULL;
 	image_kill(t->img);

@@ -146,6 +146,7 @@ static void falloc_some(int mode, uint64_t pos, uint64_t len)
 static void one_step(void)
 {
 	uint64_t pos = dice(FILE_BYTES - 300000), len = 1 + dice(dice(4) == 0 ? 300000 : 9000);
+	uint64_t grown;
 
 	switch (dice(12)) {
 	case 0:
@@ -164,7 +165,8 @@ static void one_step(void)
 		store_some(pos, len);
 		break;
 	case 7:
-		set_size(dice(3) == 0 ? pos : MIN(model_size + dice(50000), (uint64_t)FILE_BYTES));
+		grown = model_size + dice(50000);
+		set_size(dice(3) == 0 ? pos : MIN(grown, (uint64_t)FILE_BYTES));
 		break;
 	case 8:
 		falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pos, len);
