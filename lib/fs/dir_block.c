@@ -110,8 +110,10 @@ static int check_csum(const struct geom *g, const struct buf *b, struct diag *d)
 
 static int check_block(const struct geom *g, const struct buf *b, struct diag *d)
 {
+	uint32_t usable = dir_block_is_index(g, b->data) ? b->size : dir_usable(g);
+
 	for (uint32_t off = 0; off < b->size;) {
-		int rc = check_entry(g, b, off, b->size, d);
+		int rc = check_entry(g, b, off, off < usable ? usable : b->size, d);
 
 		if (rc < 0)
 			return rc;

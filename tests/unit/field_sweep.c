@@ -347,6 +347,29 @@ TEST(no_value_of_any_field_crashes_or_hangs)
 	sweep(&s);
 }
 
+/* ---- one special value ---- */
+
+TEST(an_entry_that_reaches_over_the_checksum_is_refused)
+{
+	static uint8_t raw[1024];
+	static const struct shape s = {.size = 3 << 20, .block_size = 1024};
+	struct buf b = {.data = raw, .size = sizeof(raw)};
+	struct dirent_raw *e = (struct dirent_raw *)(void *)raw;
+	struct dev *dev;
+	struct diag d = {0};
+
+	make_base(&s, &dev);
+	find_targets(dev);
+	dir_block_init(&geom, raw);
+	verify_dir_block.seal(&geom, &b);
+	CHECK_INT(verify_dir_block.check(&geom, &b, &d), 0);
+	dir_set_rec_len(&geom, e, 1024);
+	verify_dir_block.seal(&geom, &b);
+	CHECK_INT(verify_dir_block.check(&geom, &b, &d), -EUCLEAN);
+	CHECK(strstr(d.text, "rec_len 1024 exceeds the room 1012") != NULL);
+	dev_close(dev);
+}
+
 /* ---- bitmaps ---- */
 
 /* Byte at of group 0's bitmap takes another value; the descriptor's checksums follow. */
