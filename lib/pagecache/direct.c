@@ -33,7 +33,7 @@ static int settle_cache(struct pagecache *pc, struct ek_inode *inode, uint64_t p
 static int allocate(struct task *t, struct ek_inode *inode, struct map *m)
 {
 	struct handle *h;
-	int rc = map_lookup(t, inode, m), stop;
+	int rc = map_lookup(t, inode, m);
 
 	if (rc < 0 || m->state == MAP_MAPPED)
 		return rc;
@@ -41,8 +41,7 @@ static int allocate(struct task *t, struct ek_inode *inode, struct map *m)
 	if (rc < 0)
 		return rc;
 	rc = map_blocks(t, inode, m, MAP_CREATE | MAP_UNWRITTEN | MAP_PRE_IO);
-	stop = handle_stop(h);
-	return rc < 0 ? rc : stop;
+	return handle_end(h, rc);
 }
 
 static int convert(struct task *t, struct ek_inode *inode, struct map *m)
@@ -50,15 +49,13 @@ static int convert(struct task *t, struct ek_inode *inode, struct map *m)
 	struct handle *h;
 	int rc =
 	    task_start_inode(t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, m->len, 1), 0, &h);
-	int stop;
 
 	if (rc < 0)
 		return rc;
 	rc = map_blocks(t, inode, m, MAP_CONVERT);
 	if (rc == 0)
 		rc = inode_mark_dirty(t, inode, MARK_CONVERT_END);
-	stop = handle_stop(h);
-	return rc < 0 ? rc : stop;
+	return handle_end(h, rc);
 }
 
 static const uint8_t *bytes_of(const struct pc_source *src, uint64_t done, uint64_t n, uint8_t *buf)

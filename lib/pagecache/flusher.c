@@ -244,7 +244,7 @@ int pc_dont_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 int pc_opened(struct task *t, struct ek_inode *inode, bool writer)
 {
 	struct handle *h;
-	int rc, stop;
+	int rc;
 
 	inode->opens++;
 	inode->writers += writer;
@@ -256,8 +256,7 @@ int pc_opened(struct task *t, struct ek_inode *inode, bool writer)
 	if (rc < 0)
 		return rc;
 	rc = image_note_mount(t->img, h);
-	stop = handle_stop(h);
-	return rc < 0 ? rc : stop;
+	return handle_end(h, rc);
 }
 
 int pc_closed(struct task *t, struct ek_inode *inode, bool writer)

@@ -132,7 +132,7 @@ static int convert_run(struct task *t, struct ioend *e, const struct byte_run *r
 int ioend_finish(struct task *t, struct ioend *e)
 {
 	struct handle *h = e->reserved;
-	int rc = 0, stop;
+	int rc = 0;
 
 	if (e->count == 0) {
 		ioend_cancel(e);
@@ -154,7 +154,7 @@ int ioend_finish(struct task *t, struct ioend *e)
 	}
 	for (size_t i = 0; i < e->count && rc == 0; i++)
 		rc = convert_run(t, e, &e->runs[i]);
-	stop = handle_stop(h);
+	rc = handle_end(h, rc);
 	ioend_cancel(e);
-	return rc < 0 ? rc : stop;
+	return rc;
 }

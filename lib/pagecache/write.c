@@ -245,7 +245,7 @@ static int store_growth(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 	uint32_t bs = inode->img->geom.block_size;
 	uint64_t edge = ROUND_UP(old_size, (uint64_t)bs);
 	struct handle *h;
-	int rc, stop;
+	int rc;
 
 	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
 	if (rc < 0)
@@ -257,8 +257,7 @@ static int store_growth(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 		inode->rec.size = end;
 	if (rc == 0)
 		rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
-	stop = handle_stop(h);
-	return rc < 0 ? rc : stop;
+	return handle_end(h, rc);
 }
 
 static void tell_folio(const struct folio *f, uint64_t pos, uint64_t len)
@@ -343,7 +342,6 @@ static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint
 	uint64_t old = inode->size;
 	int rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE,
 				  map_credits(inode, 1u << m->pc->max_order, 1) + 1, 0, &h);
-	int stop;
 
 	if (rc < 0)
 		return rc;
@@ -358,8 +356,7 @@ static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint
 			rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
 		}
 	}
-	stop = handle_stop(h);
-	return rc < 0 ? rc : stop;
+	return handle_end(h, rc);
 }
 
 /* ---- overwrites ---- */

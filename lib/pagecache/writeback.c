@@ -21,10 +21,6 @@
 
 #define EXTENT_BLOCKS 2048u /* one step maps at most this many */
 
-/* Completions are processed after the plug is released, or when as many bios are queued as the
- * block layer holds back; each keeps a reserved handle until then. */
-#define PENDING_MAX 32u
-
 /* One call in progress. */
 struct pass {
 	struct task *t;
@@ -32,8 +28,7 @@ struct pass {
 	struct mapping *m;
 	struct wbc *wbc;
 	struct data_bio bio;
-	struct ioend end[PENDING_MAX]; /* steps whose completion has not been processed */
-	unsigned pending, pending_max;
+	struct ioend end; /* of the step that runs */
 	enum folio_tag tag;
 	uint32_t next, last; /* pages: where the walk is, where it ends */
 	uint64_t
@@ -269,7 +264,7 @@ static int submit_mapped(struct pass *p, const struct map *m)
 		n = MIN(end - at, f->blocks - from);
 		settle(f, from, n);
 		if (convert)
-			rc = ioend_add(&p->end[p->pending], at, n);
+			rc = ioend_add(&p->end, at, n);
 		at += n;
 		if (rc == 0)
 			rc = collect_rest(p, f, from + n);
@@ -356,25 +351,12 @@ static unsigned reserved_credits(const struct pass *p)
 	return 1 + 15 + DIV_UP(blocks, (p->pc->img->geom.block_size - 12) / 12);
 }
 
-static int finish_pending(struct pass *p)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < p->pending; i++) {
-		int one = ioend_finish(p->t, &p->end[i]);
-
-		rc = rc < 0 ? rc : one;
-	}
-	p->pending = 0;
-	return rc;
-}
-
 /* One handle, at most one extent. */
 static int map_step(struct pass *p)
 {
 	struct ek_inode *inode = p->m->inode;
 	unsigned rsv = p->pc->img->opts.dioread_lock ? 0 : reserved_credits(p);
-	struct ioend *end = &p->end[p->pending];
+	struct ioend *end = &p->end;
 	struct handle *h;
 	int rc =
 	    task_start_inode(p->t, inode, HANDLE_WRITE_PAGE, map_writepage_credits(inode), rsv, &h);
@@ -388,9 +370,8 @@ static int map_step(struct pass *p)
 	rc = prepare(p);
 	if (rc == 0 && p->len != 0)
 		rc = map_and_submit(p);
-	stop = handle_stop(h);
-	if (rc == 0)
-		rc = stop;
+	/* -EAGAIN: the handle could not be made longer, what was mapped stays mapped. */
+	rc = handle_end(h, rc);
 	stop = data_bio_submit(&p->bio);
 	if (rc == 0)
 		rc = stop;
@@ -398,9 +379,7 @@ static int map_step(struct pass *p)
 		ioend_cancel(end);
 		return rc;
 	}
-	if (++p->pending < p->pending_max)
-		return rc;
-	stop = finish_pending(p);
+	stop = ioend_finish(p->t, end);
 	return rc < 0 ? rc : stop;
 }
 
@@ -443,17 +422,7 @@ static int scan(struct pass *p, uint32_t first, uint32_t last)
 	if (rc == 0)
 		rc = map_loop(p);
 	end = bioq_unplug(p->pc->img->bioq);
-	rc = rc < 0 ? rc : end;
-	end = finish_pending(p);
 	return rc < 0 ? rc : end;
-}
-
-/* Reserved handles may take half of what a transaction holds. */
-static unsigned pending_limit(const struct pass *p)
-{
-	unsigned room = jnl_max_credits(p->pc->img->jnl) / 2 / reserved_credits(p);
-
-	return MAX(MIN(room, PENDING_MAX), 1u);
 }
 
 static void start_pass(struct pass *p, struct task *t, struct mapping *m, struct wbc *wbc)
@@ -466,8 +435,6 @@ static void start_pass(struct pass *p, struct task *t, struct mapping *m, struct
 	p->bio.flags = wbc->sync_all ? BIO_SYNC : 0;
 	p->bio.count = 0;
 	p->bio.len = 0;
-	p->pending = 0;
-	p->pending_max = pending_limit(p);
 }
 
 int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)

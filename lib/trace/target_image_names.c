@@ -256,7 +256,7 @@ static int set_xattr(struct image_target *t, struct ek_inode *inode, const struc
 	struct pc_source src = image_source(t, o);
 	uint8_t *value = malloc(len != 0 ? len : 1);
 	struct handle *h;
-	int rc, stop;
+	int rc;
 
 	if (value == NULL)
 		return -ENOMEM;
@@ -266,8 +266,7 @@ static int set_xattr(struct image_target *t, struct ek_inode *inode, const struc
 	if (rc == 0) {
 		rc = o->code == OP_SETXATTR ? xattr_set(&t->task, inode, o->name.p, value, len, 0)
 					    : xattr_remove(&t->task, inode, o->name.p);
-		stop = handle_stop(h);
-		rc = rc < 0 ? rc : stop;
+		rc = handle_end(h, rc);
 	}
 	free(value);
 	return rc;
