@@ -379,6 +379,7 @@ static int image_begin(struct target *target)
 	struct image_target *t = of(target);
 	int rc = t->nodes != 0 ? unmount_image(t) : 0;
 
+	image_forget_links(t);
 	if (rc == 0 && t->nodes != 0)
 		rc = mount_image(t);
 	if (rc == 0) {
@@ -459,6 +460,7 @@ static void image_target_close(struct target *target)
 		image_close(t->img);
 	}
 	hash_free(&t->files);
+	image_forget_links(t);
 	image_forget_written(t);
 	dev_close(t->dev);
 	dev_close(t->under);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The image target's insides: what its two files share. */
+/* The image target's insides: what its files share. */
 #ifndef TRACE_TARGET_IMAGE_H
 #define TRACE_TARGET_IMAGE_H
 
@@ -32,6 +32,7 @@ struct image_target {
 	struct task task;
 	struct hash files;
 	struct open_file *last; /* used last */
+	struct hash links;      /* initial files by recorded inode number, until the first op */
 	struct hash written;    /* files that were open for writing */
 	struct target_extents extents;
 	struct counters base; /* at begin() */
@@ -59,8 +60,23 @@ int image_op_open(struct image_target *t, const struct op *o);
 int image_op_close(struct image_target *t, const struct op *o);
 int image_op_name(struct image_target *t, const struct op *o);
 int image_op_attr(struct image_target *t, const struct op *o);
-int image_node(struct image_target *t, const struct op_node *n);
 void image_close_file(struct image_target *t, struct open_file *f);
+
+/* The folder and last component of a path; the caller puts the folder. */
+struct image_place {
+	struct ek_inode *dir;
+	const char *name;
+	uint32_t len;
+};
+int image_find_place(struct image_target *t, const struct op_str *path, struct image_place *ret);
+
+/* False when from says that the time stays as it is; *to is untouched then. */
+bool image_pick_time(const struct image_target *t, const struct op_time *from, struct ek_time *to);
+
+/* Files from before the first op (target_image_nodes.c).  Two of one recorded inode number are one
+ * file, unless they are folders. */
+int image_node(struct image_target *t, const struct op_node *n);
+void image_forget_links(struct image_target *t);
 
 /* Which files were written, and how they lie at the end (target_image_extents.c). */
 int image_note_written(struct image_target *t, const struct ek_inode *inode);

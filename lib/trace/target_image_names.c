@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replay onto an image: open, close, names, attributes, and the files that were there before. */
+/* Replay onto an image: open, close, names and attributes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,14 +118,7 @@ int image_op_close(struct image_target *t, const struct op *o)
 
 /* ---- names ---- */
 
-/* The folder and last component of a path; the caller puts the folder. */
-struct place {
-	struct ek_inode *dir;
-	const char *name;
-	uint32_t len;
-};
-
-static int find_place(struct image_target *t, const struct op_str *path, struct place *ret)
+int image_find_place(struct image_target *t, const struct op_str *path, struct image_place *ret)
 {
 	return path_parent(&t->task, path->p, &ret->dir, &ret->name, &ret->len);
 }
@@ -133,12 +126,12 @@ static int find_place(struct image_target *t, const struct op_str *path, struct 
 static int do_link(struct image_target *t, const struct op *o)
 {
 	struct ek_inode *inode;
-	struct place to;
+	struct image_place to;
 	int rc = path_walk(&t->task, o->path.p, WALK_NOFOLLOW, &inode);
 
 	if (rc < 0)
 		return rc;
-	rc = find_place(t, &o->path2, &to);
+	rc = image_find_place(t, &o->path2, &to);
 	if (rc == 0) {
 		rc = fs_link(&t->task, inode, to.dir, to.name, to.len);
 		inode_put(&t->task, to.dir);
@@ -149,15 +142,15 @@ static int do_link(struct image_target *t, const struct op *o)
 
 static int do_rename(struct image_target *t, const struct op *o)
 {
-	struct place from, to;
+	struct image_place from, to;
 	unsigned flags = ((o->flags & OPF_NOREPLACE) != 0 ? RENAME_NO_REPLACE : 0u) |
 			 ((o->flags & OPF_EXCHANGE) != 0 ? RENAME_SWAP : 0u) |
 			 ((o->flags & OPF_WHITEOUT) != 0 ? RENAME_MAKE_WHITEOUT : 0u);
-	int rc = find_place(t, &o->path, &from);
+	int rc = image_find_place(t, &o->path, &from);
 
 	if (rc < 0)
 		return rc;
-	rc = find_place(t, &o->path2, &to);
+	rc = image_find_place(t, &o->path2, &to);
 	if (rc == 0) {
 		rc = fs_rename(&t->task, from.dir, from.name, from.len, to.dir, to.name, to.len,
 			       flags);
@@ -167,7 +160,7 @@ static int do_rename(struct image_target *t, const struct op *o)
 	return rc;
 }
 
-static int do_name(struct image_target *t, const struct op *o, const struct place *at)
+static int do_name(struct image_target *t, const struct op *o, const struct image_place *at)
 {
 	struct task *k = &t->task;
 	uint16_t mode = (uint16_t)(o->mode & (uint32_t)~t->task.umask);
@@ -191,14 +184,14 @@ static int do_name(struct image_target *t, const struct op *o, const struct plac
 
 int image_op_name(struct image_target *t, const struct op *o)
 {
-	struct place at;
+	struct image_place at;
 	int rc;
 
 	if (o->code == OP_LINK)
 		return do_link(t, o);
 	if (o->code == OP_RENAME)
 		return do_rename(t, o);
-	rc = find_place(t, o->code == OP_SYMLINK ? &o->path2 : &o->path, &at);
+	rc = image_find_place(t, o->code == OP_SYMLINK ? &o->path2 : &o->path, &at);
 	if (rc < 0)
 		return rc;
 	rc = do_name(t, o, &at);
@@ -208,7 +201,7 @@ int image_op_name(struct image_target *t, const struct op *o)
 
 /* ---- attributes ---- */
 
-static bool pick_time(const struct image_target *t, const struct op_time *from, struct ek_time *to)
+bool image_pick_time(const struct image_target *t, const struct op_time *from, struct ek_time *to)
 {
 	if (from->nsec == OP_TIME_OMIT)
 		return false;
@@ -235,9 +228,9 @@ static int set_attr(struct image_target *t, struct ek_inode *inode, const struct
 		a.gid = o->gid;
 		break;
 	case OP_UTIMENS:
-		if (pick_time(t, &o->atime, &a.atime))
+		if (image_pick_time(t, &o->atime, &a.atime))
 			a.mask |= ATTR_ATIME;
-		if (pick_time(t, &o->mtime, &a.mtime))
+		if (image_pick_time(t, &o->mtime, &a.mtime))
 			a.mask |= ATTR_MTIME;
 		break;
 	case OP_SETPROJECT:
@@ -296,88 +289,6 @@ int image_op_attr(struct image_target *t, const struct op *o)
 	if (rc < 0)
 		return rc;
 	rc = change(t, inode, o);
-	inode_put(&t->task, inode);
-	return rc;
-}
-
-/* ---- initial files ---- */
-
-static int make_node(struct image_target *t, const struct op_node *n, const struct place *at,
-		     struct ek_inode **ret)
-{
-	struct task *k = &t->task;
-	uint16_t mode = (uint16_t)(n->mode & 07777);
-	uint32_t major = (uint32_t)(n->dev >> 32), minor = (uint32_t)n->dev;
-
-	switch (n->type) {
-	case 'f':
-		return fs_create(k, at->dir, at->name, at->len, mode, ret);
-	case 'd':
-		return fs_mkdir(k, at->dir, at->name, at->len, mode, ret);
-	case 'l':
-		return fs_symlink(k, at->dir, at->name, at->len, n->target.p, n->target.n, ret);
-	case 'c':
-		return fs_mknod(k, at->dir, at->name, at->len, S_IFCHR | mode, major, minor, ret);
-	case 'b':
-		return fs_mknod(k, at->dir, at->name, at->len, S_IFBLK | mode, major, minor, ret);
-	case 'p':
-		return fs_mknod(k, at->dir, at->name, at->len, S_IFIFO | mode, 0, 0, ret);
-	case 's':
-		return fs_mknod(k, at->dir, at->name, at->len, S_IFSOCK | mode, 0, 0, ret);
-	default:
-		return -EINVAL;
-	}
-}
-
-/* Mode, owner and times as they were; the modes of folders were set when they were made. */
-static int dress_node(struct image_target *t, struct ek_inode *inode, const struct op_node *n)
-{
-	struct attr a = {
-	    .mask = ATTR_MODE, .mode = (uint16_t)n->mode, .uid = n->uid, .gid = n->gid};
-
-	if (n->uid != inode->rec.uid || n->gid != inode->rec.gid)
-		a.mask |= ATTR_UID | ATTR_GID;
-	if (n->mtime.nsec != OP_TIME_UNKNOWN && pick_time(t, &n->mtime, &a.mtime))
-		a.mask |= ATTR_MTIME;
-	if (n->atime.nsec != OP_TIME_UNKNOWN && pick_time(t, &n->atime, &a.atime))
-		a.mask |= ATTR_ATIME;
-	return fs_setattr(&t->task, inode, &a);
-}
-
-static int fill_node(struct image_target *t, struct ek_inode *inode, const struct op_node *n)
-{
-	struct pc_source src = {t->pattern, 256};
-	int64_t rc;
-
-	if (n->type != 'f' || n->size == 0)
-		return 0;
-	rc = pc_write(&t->task, inode, 0, n->size, &src, 0);
-	return rc < 0 ? (int)rc : (uint64_t)rc < n->size ? -ENOSPC : 0;
-}
-
-int image_node(struct image_target *t, const struct op_node *n)
-{
-	struct ek_inode *inode;
-	struct place at;
-	int rc;
-
-	diag_clear(&t->img->diag);
-	rc = path_walk(&t->task, n->path.p, WALK_NOFOLLOW, &inode);
-	if (rc == -ENOENT) {
-		rc = find_place(t, &n->path, &at);
-		if (rc == 0) {
-			diag_clear(&t->img->diag);
-			t->task.goal_ino = n->ino < UINT32_MAX ? (uint32_t)n->ino : 0;
-			rc = make_node(t, n, &at, &inode);
-			inode_put(&t->task, at.dir);
-		}
-		if (rc == 0)
-			rc = fill_node(t, inode, n);
-	}
-	if (rc < 0)
-		return diag_set(t->target.d, rc, "initial file %s: %s", n->path.p,
-				t->img->diag.text);
-	rc = dress_node(t, inode, n);
 	inode_put(&t->task, inode);
 	return rc;
 }

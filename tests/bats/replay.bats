@@ -103,3 +103,37 @@ demo=contrib/demo/sqlite.wtb
 	mount_image a.img mnt
 	x 9 replay "$SRC/$demo" a.img
 }
+
+@test "initial files of one inode number are links of one file" {
+	make_image a.img 16M
+	need_json
+	cat >t.wtr <<-'END'
+		#wtrace 1
+		%init manifest
+		d 0755 0:0 /d ino=40
+		f 0604 0:0 9000 /d/a ino=41 mtime=3.5
+		f 0604 0:0 9000 /b ino=41 mtime=3.5
+		l 0777 0:0 /s target=b ino=42
+		l 0777 0:0 /d/s target=b ino=42
+		f 0600 0:0 10 /c ino=43
+		f 0600 0:0 10 /e
+		f 0600 0:0 10 /f
+		%ops
+		1 1 rename /e /i
+		2 1 link /b /g
+	END
+	x 0 replay t.wtr a.img
+	clean a.img
+	for name in /b /d/a /g; do
+		x 0 stat --json a.img:$name
+		equal "$(json 'd["inode"], d["links"], d["size"]')" "(41, 3, 9000)"
+	done
+	for name in /s /d/s; do
+		x 0 stat --json a.img:$name
+		equal "$(json 'd["inode"], d["links"]')" "(42, 2)"
+	done
+	for name in /c /f; do
+		x 0 stat --json a.img:$name
+		equal "$(json 'd["links"], d["size"]')" "(1, 10)"
+	done
+}
