@@ -5,7 +5,7 @@
 
 load ../lib/common
 
-corpus=${EXTKIT_CORPUS:-/work/shared/corpus}/images
+corpus=${EXTKIT_CORPUS:-${SRC:-$BATS_TEST_DIRNAME/../..}/../shared/corpus}/images
 
 # reads_like_the_kernel FOLDER/NAME
 reads_like_the_kernel() {

@@ -6,7 +6,7 @@
 load ../lib/common
 
 @test "damaged images are read or refused in bounded time" {
-	local run=${EXTKIT_CORPUS:-/work/shared/corpus}/../conformance/run-malformed limit=(-m 4194304)
+	local run=${EXTKIT_CORPUS:-${SRC:-$BATS_TEST_DIRNAME/../..}/../shared/corpus}/../conformance/run-malformed limit=(-m 4194304)
 	[ -x "$run" ] || skip "the corpus of damaged images is not here"
 	[ -z "${SANITIZED:-}" ] || limit=(-m 0 -t 60)
 	"$run" -r -e "${limit[@]}" "$EXTKIT ls -lR {img}" "$EXTKIT stat {img}:/" "$EXTKIT info {img}" \

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How large everything is in an empty filesystem, and the superblock that says so: block and inode
+ * sizes and the inode ratio follow from the size, as in mke2fs.conf: below 3 MiB "floppy", below
+ * 512 MiB "small", from 4 TiB "big", from 16 TiB "huge".  A last group too small to be useful is
+ * cut off.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "fs/create_impl.h"
+
+#define MIN_SPARE 50u /* blocks that a last group must have beyond its metadata */
+
+struct kind {
+	uint64_t below; /* bytes */
+	uint32_t block_size, ratio;
+};
+
+static const struct kind kinds[] = {
+    {3ull << 20, 1024, 8192},   {512ull << 20, 1024, 4096}, {4ull << 40, 4096, 16384},
+    {16ull << 40, 4096, 32768}, {UINT64_MAX, 4096, 65536},
+};
+
+static const struct kind *kind_of(uint64_t size)
+{
+	const struct kind *k = kinds;
+
+	while (size >= k->below)
+		k++;
+	return k;
+}
+
+static int check_opts(const struct create_opts *o, uint32_t bs, uint32_t isize, struct diag *d)
+{
+	const char *names;
+	char text[256];
+	uint32_t lacking;
+
+	if (bs < 1024 || bs > 65536 || !is_pow2(bs))
+		return diag_set(d, -EINVAL, "block size %u: want a power of two from 1024 to 65536",
+				bs);
+	if (isize < 128 || isize > bs || !is_pow2(isize))
+		return diag_set(d, -EINVAL,
+				"inode size %u: want a power of two from 128 to the block size %u",
+				isize, bs);
+	lacking = feature_lacking(FEATURE_INCOMPAT, o->incompat, FEATURE_MAKE);
+	if (lacking != 0) {
+		names = feature_list(FEATURE_INCOMPAT, lacking, text, sizeof(text));
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
+	}
+	lacking = feature_lacking(FEATURE_RO_COMPAT, o->ro_compat, FEATURE_MAKE);
+	if (lacking != 0) {
+		names = feature_list(FEATURE_RO_COMPAT, lacking, text, sizeof(text));
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
+	}
+	lacking = feature_lacking(FEATURE_COMPAT, o->compat, FEATURE_MAKE);
+	if (lacking != 0) {
+		names = feature_list(FEATURE_COMPAT, lacking, text, sizeof(text));
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
+	}
+	if (isize == 128 && (o->ro_compat & RO_COMPAT_EXTRA_ISIZE) != 0)
+		return diag_set(d, -EINVAL,
+				"inode size 128 has no room for extra_isize: add -O ^extra_isize");
+	if ((o->incompat & INCOMPAT_EXTENTS) == 0)
+		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem without: extent");
+	return 0;
+}
+
+static uint32_t reserved_gdt(const struct create_opts *o, const struct sizes *z)
+{
+	uint64_t max = UINT32_MAX, groups, want;
+	uint32_t per = z->bs / z->desc_size;
+
+	if ((o->compat & COMPAT_RESIZE_INODE) == 0 || z->blocks > UINT32_MAX)
+		return 0;
+	if (z->blocks < max / 1024)
+		max = z->blocks * 1024;
+	groups = DIV_UP(max - z->first, z->bpg);
+	want = DIV_UP(groups, per);
+	want = want > z->gdt ? want - z->gdt : 0;
+	return (uint32_t)MIN(want, (uint64_t)z->bs / 4);
+}
+
+/* Inodes a group, in whole blocks of the table and a multiple of 8. */
+static int inodes_per_group(const struct create_opts *o, struct sizes *z, struct diag *d)
+{
+	const struct kind *k = kind_of(o->size);
+	uint32_t ratio = o->inode_ratio != 0 ? o->inode_ratio : k->ratio, per = z->bs / z->isize;
+	uint64_t want = o->inodes != 0 ? o->inodes : z->blocks * z->bs / ratio, ipg;
+
+	if (want < 16)
+		want = 16;
+	ipg = DIV_UP(want, z->groups);
+	ipg = MAX(ipg, (uint64_t)MIN(16u, per));
+	ipg = ROUND_UP(ipg, per);
+	if (ipg < 16 && z->groups == 1)
+		ipg = ROUND_UP(16u, per);
+	ipg = ROUND_UP(ipg, 8);
+	ipg = ROUND_UP(ipg, per);
+	if (ipg > 8ull * z->bs || ipg * z->groups > UINT32_MAX) {
+		if (o->inodes != 0)
+			return diag_set(d, -EINVAL, "inodes %u: at most %llu fit", o->inodes,
+					(unsigned long long)MIN(8ull * z->bs * z->groups,
+								(unsigned long long)UINT32_MAX));
+		ipg = MIN(8ull * z->bs, (uint64_t)UINT32_MAX / z->groups / per * per);
+	}
+	z->ipg = (uint32_t)ipg;
+	z->itable = (uint32_t)DIV_UP(ipg, per);
+	return 0;
+}
+
+static bool group_has_super(const struct create_opts *o, uint32_t group)
+{
+	struct geom g = {.compat = o->compat, .ro_compat = o->ro_compat};
+
+	return geom_has_super(&g, group);
+}
+
+/* One round of sizing: 1 when the last group was cut off and all must be computed anew. */
+static int size_round(const struct create_opts *o, struct sizes *z, struct diag *d)
+{
+	uint64_t rest, need;
+	int rc;
+
+	z->groups = (uint32_t)DIV_UP(z->blocks - z->first, z->bpg);
+	if (z->groups == 0)
+		return diag_set(d, -ENOSPC, "size %llu is too small for a filesystem",
+				(unsigned long long)o->size);
+	z->gdt = DIV_UP(z->groups, z->bs / z->desc_size);
+	z->reserved_gdt = reserved_gdt(o, z);
+	rc = inodes_per_group(o, z, d);
+	if (rc < 0)
+		return rc;
+	need = 2 + z->itable;
+	if (group_has_super(o, z->groups - 1))
+		need += 1 + z->gdt + z->reserved_gdt;
+	rest = (z->blocks - z->first) % z->bpg;
+	if (z->groups == 1) {
+		if (rest == 0)
+			rest = z->bpg;
+		if (rest < need + 8) {
+			d->need_blocks = need + 8 - rest;
+			return diag_set(d, -ENOSPC,
+					"size %llu is too small: metadata alone takes %llu blocks, "
+					"%llu are missing",
+					(unsigned long long)o->size, (unsigned long long)need,
+					(unsigned long long)d->need_blocks);
+		}
+		return 0;
+	}
+	if (rest == 0 || rest >= need + MIN_SPARE)
+		return 0;
+	z->blocks -= rest;
+	return 1;
+}
+
+int create_sizes(const struct create_opts *o, struct sizes *z, struct diag *d)
+{
+	const struct kind *k = kind_of(o->size);
+	int rc;
+
+	memset(z, 0, sizeof(*z));
+	z->bs = o->block_size != 0 ? o->block_size : k->block_size;
+	z->isize = o->inode_size != 0 ? o->inode_size : 256;
+	rc = check_opts(o, z->bs, z->isize, d);
+	if (rc < 0)
+		return rc;
+	z->bpg = o->blocks_per_group != 0 ? o->blocks_per_group : MIN(z->bs * 8, 65528u * 8);
+	z->bpg = MIN(z->bpg, z->bs * 8);
+	if (z->bs * 8 > 65535 && o->blocks_per_group == 0)
+		z->bpg = z->bs >= 8192 ? 65528 : z->bpg;
+	if (z->bpg < 256 || z->bpg % 8 != 0)
+		return diag_set(d, -EINVAL, "blocks per group %u: want a multiple of 8 from 256",
+				z->bpg);
+	z->first = z->bs == 1024 ? 1 : 0;
+	z->desc_size = (o->incompat & INCOMPAT_64BIT) != 0 ? 64 : 32;
+	z->blocks = o->size / z->bs;
+	if ((o->incompat & INCOMPAT_64BIT) == 0 && z->blocks > UINT32_MAX)
+		return diag_set(d, -EINVAL, "size %llu: more than 2^32 blocks need 64bit",
+				(unsigned long long)o->size);
+	if (z->blocks <= z->first + 8)
+		return diag_set(d, -ENOSPC, "size %llu is too small for a filesystem",
+				(unsigned long long)o->size);
+	while ((rc = size_round(o, z, d)) == 1)
+		continue;
+	return rc;
+}
+
+/* ---- superblock ---- */
+
+void create_split64(uint64_t v, le32 *lo, le32 *hi)
+{
+	*lo = le32_make((uint32_t)v);
+	*hi = le32_make((uint32_t)(v >> 32));
+}
+
+static void super_identity(const struct create_opts *o, struct super_raw *sb)
+{
+	memcpy(sb->s_uuid, o->uuid, 16);
+	memcpy(sb->s_volume_name, o->label, 16);
+	for (unsigned i = 0; i < 4; i++)
+		memcpy(&sb->s_hash_seed[i], o->hash_seed + (size_t)i * 4, 4);
+	sb->s_def_hash_version = 1;
+	sb->s_flags = le32_make(SUPER_FLAG_SIGNED_HASH);
+	sb->s_mkfs_time = le32_make((uint32_t)o->now.sec);
+	sb->s_wtime = sb->s_mkfs_time;
+	sb->s_lastcheck = sb->s_mkfs_time;
+	sb->s_mkfs_time_hi = (uint8_t)(o->now.sec >> 32);
+	sb->s_wtime_hi = sb->s_mkfs_time_hi;
+	sb->s_lastcheck_hi = sb->s_mkfs_time_hi;
+}
+
+void create_super(const struct create_opts *o, const struct sizes *z, struct super_raw *sb)
+{
+	uint32_t percent = o->reserved_percent == UINT32_MAX ? 5 : o->reserved_percent;
+	uint32_t log_block = ilog2(z->bs) - 10;
+
+	memset(sb, 0, sizeof(*sb));
+	super_identity(o, sb);
+	sb->s_inodes_count = le32_make(z->ipg * z->groups);
+	create_split64(z->blocks, &sb->s_blocks_count_lo, &sb->s_blocks_count_hi);
+	create_split64(z->blocks * percent / 100, &sb->s_r_blocks_count_lo,
+		       &sb->s_r_blocks_count_hi);
+	sb->s_first_data_block = le32_make(z->first);
+	sb->s_log_block_size = le32_make(log_block);
+	sb->s_log_cluster_size = le32_make(log_block);
+	sb->s_blocks_per_group = le32_make(z->bpg);
+	sb->s_clusters_per_group = le32_make(z->bpg);
+	sb->s_inodes_per_group = le32_make(z->ipg);
+	sb->s_max_mnt_count = le16_make(0xffff);
+	sb->s_magic = le16_make(SUPER_MAGIC);
+	sb->s_state = le16_make(SUPER_STATE_VALID);
+	sb->s_errors = le16_make(1);
+	sb->s_rev_level = le32_make(1);
+	sb->s_first_ino = le32_make(INUM_FIRST);
+	sb->s_inode_size = le16_make((uint16_t)z->isize);
+	sb->s_feature_compat = le32_make(o->compat);
+	sb->s_feature_incompat = le32_make(o->incompat);
+	sb->s_feature_ro_compat = le32_make(o->ro_compat);
+	sb->s_reserved_gdt_blocks = le16_make((uint16_t)z->reserved_gdt);
+	sb->s_desc_size = le16_make((uint16_t)(z->desc_size == 64 ? 64 : 0));
+	sb->s_default_mount_opts = le32_make(0xC); /* user_xattr, acl */
+	if (z->isize > 128 && (o->ro_compat & RO_COMPAT_EXTRA_ISIZE) != 0) {
+		sb->s_min_extra_isize = le16_make(32);
+		sb->s_want_extra_isize = le16_make(32);
+	}
+	if ((o->incompat & INCOMPAT_FLEX_BG) != 0)
+		sb->s_log_groups_per_flex = (uint8_t)ilog2(o->flex_size != 0 ? o->flex_size : 16);
+	if ((o->ro_compat & RO_COMPAT_METADATA_CSUM) != 0)
+		sb->s_checksum_type = 1;
+}
