@@ -50,6 +50,15 @@ static int open_new(struct image_target *t, const struct op *o, struct ek_inode 
 	return rc;
 }
 
+/* Behind a device node or a FIFO is no byte of the image, and links are not followed to the end
+ * only when the trace asked for that.  The folder target answers the same. */
+static int may_open(const struct ek_inode *inode, const struct op *o)
+{
+	if ((o->flags & OPF_PATH) != 0 || inode_is_file(inode) || inode_is_dir(inode))
+		return 0;
+	return S_ISLNK(inode->rec.mode) ? -ELOOP : -ENXIO;
+}
+
 static int open_inode(struct image_target *t, const struct op *o, struct ek_inode **ret)
 {
 	bool fresh = false;
@@ -61,6 +70,10 @@ static int open_inode(struct image_target *t, const struct op *o, struct ek_inod
 	} else if (rc == 0 && (o->flags & OPF_CREAT) != 0 && (o->flags & OPF_EXCL) != 0) {
 		inode_put(&t->task, *ret);
 		return -EEXIST;
+	} else if (rc == 0) {
+		rc = may_open(*ret, o);
+		if (rc < 0)
+			inode_put(&t->task, *ret);
 	}
 	if (rc == 0 && !fresh && (o->flags & OPF_TRUNC) != 0 && inode_is_file(*ret)) {
 		rc = inode_set_size(&t->task, *ret, 0);

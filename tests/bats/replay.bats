@@ -137,3 +137,37 @@ demo=contrib/demo/sqlite.wtb
 		equal "$(json 'd["links"], d["size"]')" "(1, 10)"
 	done
 }
+
+@test "device nodes, pipes and sockets are made but not opened" {
+	make_image a.img 16M
+	mkdir folder
+	cat >t.wtr <<-'END'
+		#wtrace 1
+		%ops
+		1 1 mknod /null 20666 1:3
+		2 1 mknod /pipe 10666 0:0
+		3 1 mknod /sock 140666 0:0
+		4 1 symlink pipe /link
+		5 1 open h1 /null rw flags=trunc
+		6 1 open h2 /pipe w
+		7 1 open h3 /sock r
+		8 1 open h4 /link w
+		9 1 open h5 /link r flags=nofollow
+		10 1 open h6 /pipe r flags=creat,excl
+	END
+	x 0 replay t.wtr a.img
+	[[ $out =~ failed.*open\ +6 ]]
+	clean a.img
+	cp t.wtr wrong.wtr
+	printf '11 1 write h1 0 4\n' >>wrong.wtr
+	make_image b.img 16M
+	x 2 replay wrong.wtr b.img
+	has "$err" "h1, which could not be opened: No such device or address"
+	make_image c.img 16M
+	x 0 replay --lenient wrong.wtr c.img
+	[[ $out =~ "ops on unknown handles"\ +1 ]]
+	clean c.img
+	need_root "make device nodes"
+	x 0 replay t.wtr "dir:$PWD/folder"
+	[[ $out =~ failed.*open\ +6 ]]
+}
