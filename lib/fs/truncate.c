@@ -14,6 +14,7 @@
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 #include "fs/xattr.h"
+#include "ondisk/super.h"
 
 static bool has_blocks(const struct ek_inode *inode)
 {
@@ -164,6 +165,20 @@ static int forget_delayed(struct task *t, struct ek_inode *inode)
 	return rc;
 }
 
+/*
+ * The clock's seconds, as in Linux.  A caller without a clock starts at 0 though, and a deletion
+ * time of 0 means that the inode was lost, a small one that it is the link of a torn orphan list:
+ * nothing is deleted before its filesystem was made.
+ */
+static uint32_t deletion_time(const struct ek_image *img)
+{
+	const struct super_raw *sb = image_super(img);
+	int64_t made = (int64_t)sb->s_mkfs_time_hi << 32 | le32_get(sb->s_mkfs_time);
+	uint32_t sec = (uint32_t)MAX(image_now(img).sec, made);
+
+	return sec != 0 ? sec : 1;
+}
+
 /* The inode has no links and no user: its blocks, its attributes, then itself. */
 static int delete_steps(struct task *t, struct ek_inode *inode)
 {
@@ -180,7 +195,7 @@ static int delete_steps(struct task *t, struct ek_inode *inode)
 		rc = orphan_remove(t, inode);
 	if (rc < 0)
 		return rc;
-	inode->rec.dtime = (uint32_t)image_now(inode->img).sec;
+	inode->rec.dtime = deletion_time(inode->img);
 	rc = inode_mark_dirty(t, inode, MARK_EVICT);
 	if (rc == 0) {
 		count(&t->img->counters, COUNTER_FREE_INODE, 1);

@@ -171,3 +171,24 @@ demo=contrib/demo/sqlite.wtb
 	x 0 replay t.wtr "dir:$PWD/folder"
 	[[ $out =~ failed.*open\ +6 ]]
 }
+
+@test "what is deleted when nobody knows the time has a time of deletion" {
+	cat >t.wtr <<-'END'
+		#wtrace 1
+		%ops
+		1 1 open h1 /a w flags=creat
+		2 1 open h2 /b w flags=creat
+		3 1 write h1 0 9000
+		4 1 close h1
+		5 1 close h2
+		6 1 unlink /a
+		7000000000 1 unlink /b
+	END
+	for made in 1700000000 0 5; do
+		export SOURCE_DATE_EPOCH=$made
+		make_image $made.img 16M
+		unset SOURCE_DATE_EPOCH
+		x 0 replay t.wtr $made.img
+		clean $made.img
+	done
+}
