@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes of a trace file or of memory, decompressed on the way when they are zstd frames. */
+#include "base/check.h"
 #include "base/diag.h"
 #include "base/mem.h"
 #include "trace/stream.h"
@@ -24,6 +25,8 @@ struct instream {
 	uint8_t *raw; /* compressed bytes, or those read while looking for the magic number */
 	size_t raw_pos, raw_len;
 	bool held, frame_open, torn, seekable;
+	uint8_t ahead[INSTREAM_PEEK]; /* what was looked at and not read yet */
+	size_t ahead_pos, ahead_len;
 };
 
 static long read_fd(struct instream *in, void *buf, size_t n)
@@ -206,7 +209,15 @@ static long read_zstd(struct instream *in, void *buf, size_t n)
 	return (long)out.pos;
 }
 
-long instream_read(struct instream *in, void *buf, size_t n)
+static size_t take_ahead(struct instream *in, void *buf, size_t n)
+{
+	n = MIN(n, in->ahead_len - in->ahead_pos);
+	memcpy(buf, in->ahead + in->ahead_pos, n);
+	in->ahead_pos += n;
+	return n;
+}
+
+static long read_new(struct instream *in, void *buf, size_t n)
 {
 	size_t have = 0;
 
@@ -222,6 +233,39 @@ long instream_read(struct instream *in, void *buf, size_t n)
 		have += (size_t)got;
 	}
 	return (long)have;
+}
+
+long instream_read(struct instream *in, void *buf, size_t n)
+{
+	size_t have = in->ahead_pos < in->ahead_len ? take_ahead(in, buf, n) : 0;
+	long got;
+
+	if (have == n && n != 0)
+		return (long)n;
+	got = read_new(in, (char *)buf + have, n - have);
+	return got < 0 ? got : (long)have + got;
+}
+
+long instream_peek(struct instream *in, void *buf, size_t n)
+{
+	size_t left = in->ahead_len - in->ahead_pos;
+
+	n = MIN(n, (size_t)INSTREAM_PEEK);
+	if (left < n) {
+		long got;
+
+		memmove(in->ahead, in->ahead + in->ahead_pos, left);
+		in->ahead_pos = 0;
+		in->ahead_len = left;
+		got = read_new(in, in->ahead + left, n - left);
+		if (got < 0)
+			return got;
+		left += (size_t)got;
+		in->ahead_len = left;
+	}
+	n = MIN(n, left);
+	memcpy(buf, in->ahead + in->ahead_pos, n);
+	return (long)n;
 }
 
 bool instream_torn(const struct instream *in)

@@ -43,18 +43,28 @@ int job_options(const struct ek_trace_options *opt, struct diag *d, struct ek_tr
 	return 0;
 }
 
-static enum ek_trace_format format_of_line(char *line, size_t n)
+/* The forms that begin with a word of their own. */
+static enum ek_trace_format format_of_word(const char *line)
 {
-	struct strace_clock clock = {0};
-	struct strace_line sl;
-	struct event_line el;
-
 	if (strncmp(line, "#wtrace", 7) == 0)
 		return EK_TRACE_WTR;
 	if (strncmp(line, "fio version ", 12) == 0)
 		return EK_TRACE_FIO;
-	if (strncmp(line, "# tracer:", 9) == 0 || strncmp(line, "cpus=", 5) == 0 ||
-	    event_scan(line, n, &el))
+	if (strncmp(line, "# tracer:", 9) == 0 || strncmp(line, "cpus=", 5) == 0)
+		return EK_TRACE_EVENTS;
+	return EK_TRACE_AUTO;
+}
+
+static enum ek_trace_format format_of_line(char *line, size_t n)
+{
+	enum ek_trace_format word = format_of_word(line);
+	struct strace_clock clock = {0};
+	struct strace_line sl;
+	struct event_line el;
+
+	if (word != EK_TRACE_AUTO)
+		return word;
+	if (event_scan(line, n, &el))
 		return EK_TRACE_EVENTS;
 	strace_scan(&clock, line, n, &sl);
 	return sl.kind == STRACE_NOISE ? EK_TRACE_AUTO : EK_TRACE_STRACE;
@@ -75,6 +85,21 @@ static enum ek_trace_format look_at_lines(struct instream *in)
 		f = format_of_line(line, n);
 	lines_free(&lines);
 	return f;
+}
+
+/* A pipe can be read but once: the form shows in its first bytes or not at all. */
+static int look_ahead(struct instream *in, struct diag *d, enum ek_trace_format *ret)
+{
+	char first[INSTREAM_PEEK + 1];
+	long got = instream_peek(in, first, INSTREAM_PEEK);
+
+	if (got < 0)
+		return (int)got;
+	first[got] = '\0';
+	*ret = wtb_is(first, (size_t)got) ? EK_TRACE_WTB : format_of_word(first);
+	return *ret != EK_TRACE_AUTO
+		   ? 0
+		   : diag_set(d, -EINVAL, "trace: standard input: its format must be given");
 }
 
 int job_detect(const char *path, struct diag *d, enum ek_trace_format *ret)
@@ -131,17 +156,13 @@ static struct import_options import_options(const struct ek_trace_options *opt)
 	return o;
 }
 
-/* Forms that are read from one stream. */
-static int open_stream(const char *path, enum ek_trace_format format,
+/* Forms that are read from one stream, which becomes the source's own. */
+static int read_stream(struct instream *in, enum ek_trace_format format,
 		       const struct ek_trace_options *opt, bool repair, struct diag *d,
 		       struct op_source **ret)
 {
 	struct import_options io = import_options(opt);
-	struct instream *in;
-	int err = instream_open(path, format == EK_TRACE_WTB ? INSTREAM_RAW : 0, d, &in);
 
-	if (err < 0)
-		return err;
 	switch (format) {
 	case EK_TRACE_WTB:
 		return wtb_read(in, repair ? WTB_REPAIR : 0, d, ret);
@@ -154,6 +175,31 @@ static int open_stream(const char *path, enum ek_trace_format format,
 	}
 }
 
+static int open_stream(const char *path, enum ek_trace_format format,
+		       const struct ek_trace_options *opt, bool repair, struct diag *d,
+		       struct op_source **ret)
+{
+	struct instream *in;
+	int err = instream_open(path, format == EK_TRACE_WTB ? INSTREAM_RAW : 0, d, &in);
+
+	return err < 0 ? err : read_stream(in, format, opt, repair, d, ret);
+}
+
+static int open_input(const struct ek_trace_options *opt, bool repair, struct diag *d,
+		      struct op_source **ret, enum ek_trace_format *ret_format)
+{
+	struct instream *in;
+	int err = instream_open("-", 0, d, &in);
+
+	if (err < 0)
+		return err;
+	err = look_ahead(in, d, ret_format);
+	if (err == 0)
+		return read_stream(in, *ret_format, opt, repair, d, ret);
+	instream_close(in);
+	return err;
+}
+
 int job_source(const char *const *paths, unsigned n, const struct ek_trace_options *opt,
 	       bool repair, struct diag *d, struct op_source **ret,
 	       enum ek_trace_format *ret_format)
@@ -162,6 +208,8 @@ int job_source(const char *const *paths, unsigned n, const struct ek_trace_optio
 	struct import_options io = import_options(opt);
 	int err = n ? 0 : diag_set(d, -EINVAL, "trace: no input given");
 
+	if (n == 1 && format == EK_TRACE_AUTO && strcmp(paths[0], "-") == 0)
+		return open_input(opt, repair, d, ret, ret_format);
 	if (err == 0 && format == EK_TRACE_AUTO)
 		err = job_detect(paths[0], d, &format);
 	if (err == 0 && n > 1 && format != EK_TRACE_STRACE)

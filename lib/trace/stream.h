@@ -32,6 +32,10 @@ int instream_memory(const void *p, size_t n, const char *name, unsigned flags, s
  * file that stops in the middle of a frame ends there, and instream_torn() says so. */
 long instream_read(struct instream *in, void *buf, size_t n);
 bool instream_torn(const struct instream *in);
+
+/* The next bytes, n up to INSTREAM_PEEK, which stay to be read; fewer only at the end. */
+#define INSTREAM_PEEK 16
+long instream_peek(struct instream *in, void *buf, size_t n);
 const char *instream_name(const struct instream *in);
 
 /* True when the bytes can be had a second time by opening again (not a pipe). */

@@ -192,3 +192,26 @@ demo=contrib/demo/sqlite.wtb
 		clean $made.img
 	done
 }
+
+@test "a trace comes from a pipe, in either form and compressed" {
+	make_image a.img 64M
+	for form in wtb wtr wtr.zst; do
+		x 0 trace export "$SRC/$demo" -o t.$form
+		cp a.img b.img
+		cat t.$form | "$EXTKIT" replay - b.img >piped
+		has "$(tr -s ' ' <piped)" "ops 2013"
+		clean b.img
+	done
+	printf 'no trace\n' | {
+		code=0
+		"$EXTKIT" replay - a.img 2>err || code=$?
+		equal "$code" 2
+		has "$(cat err)" "its format must be given"
+	}
+	: | {
+		code=0
+		"$EXTKIT" replay - a.img 2>err || code=$?
+		equal "$code" 2
+	}
+	clean a.img
+}
