@@ -180,7 +180,8 @@ static int do_name(struct image_target *t, const struct op *o, const struct imag
 
 	switch (o->code) {
 	case OP_MKDIR:
-		return fs_mkdir(k, at->dir, at->name, at->len, new_mode(t, o->mode), NULL);
+		/* mkdir(2) takes no set-id bits; the parent's may come down all the same. */
+		return fs_mkdir(k, at->dir, at->name, at->len, new_mode(t, o->mode) & 01777, NULL);
 	case OP_RMDIR:
 		return fs_rmdir(k, at->dir, at->name, at->len);
 	case OP_UNLINK:
@@ -225,6 +226,22 @@ bool image_pick_time(const struct image_target *t, const struct op_time *from, s
 	return true;
 }
 
+/* chown(2) by root takes the set-user-id bit off what is no folder, and the set-group-id bit where
+ * the group may execute. */
+static void drop_set_id(const struct ek_inode *inode, struct attr *a)
+{
+	uint16_t mode = inode->rec.mode, gone = S_ISUID;
+
+	if (S_ISDIR(mode))
+		return;
+	if ((mode & S_IXGRP) != 0)
+		gone |= S_ISGID;
+	if ((mode & gone) == 0)
+		return;
+	a->mask |= ATTR_MODE;
+	a->mode = (uint16_t)(mode & 07777 & ~gone);
+}
+
 static int set_attr(struct image_target *t, struct ek_inode *inode, const struct op *o)
 {
 	struct attr a = {0};
@@ -239,6 +256,7 @@ static int set_attr(struct image_target *t, struct ek_inode *inode, const struct
 			 (o->gid != UINT32_MAX ? (unsigned)ATTR_GID : 0u);
 		a.uid = o->uid;
 		a.gid = o->gid;
+		drop_set_id(inode, &a);
 		break;
 	case OP_UTIMENS:
 		if (image_pick_time(t, &o->atime, &a.atime))
