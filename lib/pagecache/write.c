@@ -484,36 +484,52 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	return rc < 0 ? rc : (int64_t)done;
 }
 
+/* Makes the page at pos writable, as a fault does: its blocks up to the end of the file get a
+ * place, wherever in the page the store goes. */
+static struct folio *fault_page(struct task *t, struct mapping *m, uint64_t pos, int *rc)
+{
+	struct folio *f = get_folio(m, pos, PAGE_BYTES, rc);
+	unsigned bits = pc_block_bits(m->pc);
+	uint64_t bytes = MIN(m->inode->size - pos, (uint64_t)PAGE_BYTES);
+	uint32_t first, blocks;
+
+	if (f == NULL)
+		return NULL;
+	first = (uint32_t)((pos - folio_pos(f)) >> bits);
+	blocks = (uint32_t)((bytes + (1u << bits) - 1) >> bits);
+	*rc = folio_read(t, f, first, MAX(PAGE_BYTES >> bits, 1u));
+	if (*rc == 0)
+		*rc = folio_reserve(t, f, first, blocks);
+	if (*rc < 0)
+		return NULL;
+	folio_set(f, BLOCK_DIRTY, first, blocks);
+	folio_mark_dirty(f);
+	return f;
+}
+
 int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
 		  const struct pc_source *src)
 {
+	const uint64_t mask = PAGE_BYTES - 1;
 	struct mapping *m = mapping_of(inode);
-	uint64_t done = 0;
+	uint64_t done = 0, end = (inode->size + mask) & ~mask;
 	int rc = m == NULL ? -ENOMEM : check_write(inode, pos, &len);
 
-	/* A store past the end of the file would have been a signal. */
-	len = pos < inode->size ? MIN(len, inode->size - pos) : 0;
+	/* A store past the page in which the file ends would have been a signal; one between the
+	 * end of the file and that of its page is a fault like any other, and its bytes are lost.
+	 */
+	len = pos < end ? MIN(len, end - pos) : 0;
 	if (rc == 0 && len != 0)
 		rc = inode_touch_modify(t, inode);
 	while (rc == 0 && done < len) {
-		uint64_t at = pos + done, n = MIN(len - done, PAGE_BYTES - (at & (PAGE_BYTES - 1)));
-		struct folio *f = get_folio(m, at, PAGE_BYTES, &rc);
-		unsigned bits = pc_block_bits(m->pc);
-		uint32_t first, blocks;
+		uint64_t at = pos + done, n = MIN(len - done, PAGE_BYTES - (at & mask));
+		uint64_t kept = at < inode->size ? MIN(n, inode->size - at) : 0;
+		struct folio *f = fault_page(t, m, at & ~mask, &rc);
 
-		if (f == NULL)
-			break;
-		first = (uint32_t)(((at & ~(uint64_t)(PAGE_BYTES - 1)) - folio_pos(f)) >> bits);
-		blocks = MAX(PAGE_BYTES >> bits, 1u);
-		rc = folio_read(t, f, first, blocks);
-		if (rc == 0)
-			rc = folio_reserve(t, f, first, blocks);
-		if (rc < 0)
-			break;
-		copy_in(f, at, src, done, n);
-		folio_set(f, BLOCK_DIRTY, first, blocks);
-		folio_mark_dirty(f);
-		tell_folio(f, at, n);
+		if (f != NULL && kept != 0) {
+			copy_in(f, at, src, done, kept);
+			tell_folio(f, at, kept);
+		}
 		done += n;
 	}
 	return rc;

@@ -283,6 +283,30 @@ TEST(an_overwrite_of_cached_data_allocates_nothing)
 	stop();
 }
 
+/* 1 KiB blocks: the fault at 4096 is for one block where the file ends at 5000, for three where it
+ * ends at 7000, wherever in the page the store goes. */
+TEST(a_store_behind_the_end_of_a_file_fills_the_blocks_of_its_last_page)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+
+	start(1024, &usual, &cfg);
+	set_size(5000);
+	store_some(8000, 100);
+	OK(pc_fsync(&task, file, false));
+	CHECK_INT(file->rec.blocks, 2);
+	set_size(7000);
+	store_some(4096, 10);
+	OK(pc_fsync(&task, file, false));
+	CHECK_INT(file->rec.blocks, 6);
+	store_some(8192, 100);
+	OK(pc_fsync(&task, file, false));
+	CHECK_INT(file->rec.blocks, 6);
+	compare();
+	set_size(20000);
+	compare();
+	stop();
+}
+
 int main(void)
 {
 	return tap_main();
