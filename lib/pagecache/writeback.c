@@ -329,6 +329,7 @@ static int map_and_submit(struct pass *p)
 		if (m.len < p->len) { /* the rest of the extent stays for the next round */
 			uint32_t lblk = m.lblk.v + m.len, left = p->len - m.len;
 
+			p->done = false; /* what the walk saw up to its end is not all mapped */
 			rc = submit_mapped(p, &m);
 			if (p->len == 0 && rc == 0) {
 				p->lblk = lblk;

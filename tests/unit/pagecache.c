@@ -266,6 +266,23 @@ TEST(small_random_writes_pass_through_a_cache_of_one_chunk)
 	stop();
 }
 
+/* The run [0, 27) is collected as one extent up to the end of the file, but block 20 has a place
+ * already: what comes after the folio that holds it must not be forgotten. */
+TEST(an_extent_that_is_mapped_in_part_is_written_to_its_end)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+
+	start(1024, &usual, &cfg);
+	write_some(2 * 1024, 20 * 1024 + 189, false);
+	OK(inode_fallocate(&task, file, FALLOC_FL_ZERO_RANGE, 22 * 1024 + 552, 123));
+	model_size = 22 * 1024 + 675;
+	write_some(model_size, 5784, false);
+	OK(pc_fsync(&task, file, false));
+	CHECK_INT(pc->dirty_total, 0);
+	compare();
+	stop();
+}
+
 TEST(an_overwrite_of_cached_data_allocates_nothing)
 {
 	struct pc_config cfg = {.memory = 64u << 20};
