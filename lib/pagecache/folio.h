@@ -94,7 +94,8 @@ struct folio *mapping_find(struct mapping *m, uint32_t page);
 /* The first page of the folio that holds page; page itself when none does. */
 uint32_t mapping_head(struct mapping *m, uint32_t page);
 
-/* The first folio that begins at or after page with that tag, not past last; NULL when there is none. */
+/* The first folio that begins at or after page with that tag, not past last; NULL when there is
+ * none. */
 struct folio *mapping_next(struct mapping *m, enum folio_tag tag, uint32_t page, uint32_t last);
 
 /* Puts a new folio into the table: 0, -ENOMEM. */
