@@ -558,29 +558,40 @@ static int add_to_leaf(struct task *t, struct ek_inode *dir, struct buf *leaf, c
 	return rc < 0 ? rc : handle_dirty(t->user.current, leaf);
 }
 
-int htree_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, uint32_t ino,
-	      uint8_t type)
+/* Splits the leaf when the name has no room in it, or in any case. */
+static int add_name(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+		    uint32_t ino, uint8_t type, bool split)
 {
 	const struct geom *g = &dir->img->geom;
 	struct probe p;
 	struct buf *leaf = NULL;
 	int rc = probe_name(t, dir, name, len, &p);
+	bool room;
 
 	if (rc == 0)
 		rc = dir_block_get(t, dir, child_of(&p.frames[p.levels]), &leaf);
-	if (rc == 0 && !dir_block_has_room(g, leaf->data, len)) {
+	room = rc == 0 && dir_block_has_room(g, leaf->data, len);
+	if (rc == 0 && (split || !room)) {
 		if (dir_block_find(g, leaf->data, name, len, NULL) != NULL)
 			rc = -EEXIST;
 		if (rc == 0)
 			rc = make_room(t, dir, &p);
 		if (rc == 0)
 			rc = split_leaf(t, dir, &p, &leaf);
+		if (rc == -ENODATA && room) /* a single entry cannot be divided */
+			rc = 0;
 	}
 	if (rc == 0)
 		rc = add_to_leaf(t, dir, leaf, name, len, ino, type);
 	buf_put(leaf);
 	probe_end(&p);
 	return rc;
+}
+
+int htree_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, uint32_t ino,
+	      uint8_t type)
+{
+	return add_name(t, dir, name, len, ino, type, false);
 }
 
 /* Block 0 keeps "." and ".." and becomes the root of an index with one entry: block 1. */
@@ -641,5 +652,6 @@ int htree_make(struct task *t, struct ek_inode *dir, struct buf *first, const ch
 	if (rc == 0)
 		rc = handle_dirty(t->user.current, leaf);
 	buf_put(leaf);
-	return rc < 0 ? rc : htree_add(t, dir, name, len, ino, type);
+	/* Linux divides the new leaf at once, even where "." and ".." left room enough. */
+	return rc < 0 ? rc : add_name(t, dir, name, len, ino, type, true);
 }

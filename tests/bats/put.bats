@@ -289,3 +289,20 @@ killed_after() {
 	x 4 put --dry-run large a.img:/large
 	cmp a.img before.img
 }
+
+@test "a folder that outgrows its first block has an index and two leaves, as in Linux" {
+	local long i
+	long=$(printf 'm%.0s' {1..230})
+	x 0 create -s 16M -b 1024 a.img
+	x 0 mkdir a.img:/d
+	for i in 11 13 16; do
+		x 0 mkdir "a.img:/d/$i-$long"
+	done
+	x 0 mkdir a.img:/d/4 a.img:/d/12
+	x 0 stat --json a.img:/d
+	equal "$(json 'd["size"]')" 1024
+	x 0 mkdir "a.img:/d/53-$long"
+	x 0 stat --json a.img:/d
+	equal "$(json 'd["size"]')" 3072
+	clean a.img
+}
