@@ -101,6 +101,13 @@ static void compare(void)
 	}
 }
 
+static void compare_direct(void)
+{
+	memset(back, 0x55, FILE_BYTES);
+	CHECK_INT(pc_direct_read(&task, file, 0, FILE_BYTES, back), (int64_t)model_size);
+	CHECK(memcmp(back, model, model_size) == 0);
+}
+
 /* ---- operations on both ---- */
 
 static void write_some(uint64_t pos, uint64_t len, bool direct)
@@ -193,6 +200,7 @@ static void play(uint32_t block_size, const struct image_opts *opts, const struc
 		for (unsigned i = 0; i < 150; i++)
 			one_step();
 		compare();
+		compare_direct();
 		OK(pc_closed(&task, file, true));
 		inode_put(&task, file);
 		unmount_image();
