@@ -86,16 +86,9 @@ int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req,
  * has revoked them with handle_forget. */
 int mb_free_blocks(struct mb *mb, struct handle *h, ek_pblk pblk, uint32_t len, bool metadata);
 
-/* Marks exactly this run used (building an image, journal recovery, repair): -EEXIST when a block
- * of it is in use already. */
-int mb_mark_used(struct mb *mb, struct handle *h, ek_pblk pblk, uint32_t len);
-
 /* Last writer closed, truncate, unlink: gives back what the inode has preallocated. */
 void mb_discard_inode(struct mb *mb, struct mb_inode *mi);
 /* ENOSPC: gives back every preallocation. */
 void mb_discard_all(struct mb *mb);
-
-/* Clusters in preallocations that nobody has used; F counts them as free. */
-uint64_t mb_preallocated(const struct mb *mb);
 
 #endif

@@ -160,25 +160,3 @@ int mb_free_blocks(struct mb *mb, struct handle *h, ek_pblk pblk, uint32_t len, 
 	}
 	return 0;
 }
-
-int mb_mark_used(struct mb *mb, struct handle *h, ek_pblk pblk, uint32_t len)
-{
-	const struct geom *g = mb->geom;
-
-	while (len != 0) {
-		uint32_t group = geom_group_of(g, pblk), at = geom_offset_in_group(g, pblk);
-		uint32_t n = MIN(len, g->blocks_per_group - at);
-		struct buddy *b;
-		int rc = mb_load(mb, group, &b);
-
-		if (rc == 0)
-			rc = change_bits(mb, h, group, at >> g->cluster_bits, n >> g->cluster_bits,
-					 true);
-		if (rc < 0)
-			return rc;
-		buddy_mark_used(b, at >> g->cluster_bits, n >> g->cluster_bits);
-		pblk.v += n;
-		len -= n;
-	}
-	return 0;
-}

@@ -454,8 +454,3 @@ void mb_discard_all(struct mb *mb)
 			release_group_pa(mb, pa);
 	}
 }
-
-uint64_t mb_preallocated(const struct mb *mb)
-{
-	return mb->prealloc_free;
-}

@@ -437,19 +437,3 @@ int map_next(struct task *t, struct ek_inode *inode, ek_lblk from, struct map *r
 	ext_path_put(&p);
 	return rc;
 }
-
-int map_seek_data(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk *ret)
-{
-	struct es_extent delayed;
-	struct map m;
-	int rc = map_next(t, inode, from, &m);
-	bool has_delayed = es_find(&inode->es, ES_DELAYED, from, &delayed);
-
-	if (rc < 0 || (rc == 0 && !has_delayed))
-		return rc < 0 ? rc : -ENXIO;
-	if (has_delayed && (rc == 0 || delayed.lblk.v < m.lblk.v))
-		*ret = (ek_lblk){MAX(from.v, delayed.lblk.v)};
-	else
-		*ret = m.lblk;
-	return 0;
-}

@@ -62,7 +62,4 @@ int map_shift(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t dis
 /* Runs as they are on disk, in order: the next one at or after lblk; 1 item, 0 end, <0 error. */
 int map_next(struct task *t, struct ek_inode *inode, ek_lblk from, struct map *ret);
 
-/* First logical block at or after lblk that is mapped or delayed (SEEK_DATA). */
-int map_seek_data(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk *ret);
-
 #endif

@@ -458,8 +458,3 @@ const struct geom *buf_cache_geom(struct buf_cache *c)
 {
 	return c->geom;
 }
-
-struct diag *buf_cache_diag(struct buf_cache *c)
-{
-	return c->diag;
-}

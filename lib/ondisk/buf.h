@@ -109,6 +109,5 @@ int buf_readahead(struct buf_cache *cache, ek_pblk pblk, uint32_t n);
 
 struct dev *buf_cache_dev(struct buf_cache *cache);
 const struct geom *buf_cache_geom(struct buf_cache *cache);
-struct diag *buf_cache_diag(struct buf_cache *cache);
 
 #endif

@@ -104,7 +104,6 @@ void mapping_remove(struct mapping *m, struct folio *f);
 
 void mapping_tag(struct mapping *m, struct folio *f, enum folio_tag tag);
 void mapping_untag(struct mapping *m, struct folio *f, enum folio_tag tag);
-bool mapping_tagged(const struct mapping *m, const struct folio *f, enum folio_tag tag);
 
 /* Every dirty folio of [first, last] becomes tagged TOWRITE. */
 void mapping_tag_towrite(struct mapping *m, uint32_t first, uint32_t last);

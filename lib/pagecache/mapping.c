@@ -168,11 +168,6 @@ void mapping_untag(struct mapping *m, struct folio *f, enum folio_tag tag)
 	set_tag(m, chunk_of(m, f->index), f->index, tag, false);
 }
 
-bool mapping_tagged(const struct mapping *m, const struct folio *f, enum folio_tag tag)
-{
-	return bitmap_test(chunk_of(m, f->index)->tag[tag], f->index % CHUNK_PAGES);
-}
-
 int mapping_insert(struct mapping *m, struct folio *f)
 {
 	struct chunk *c = make_chunk(m, f->index);
