@@ -292,9 +292,11 @@ int htree_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_
 
 /* ---- splitting leaves ---- */
 
+/* Where the kernel divides a leaf is part of what it does to the disk: there an entry counts with
+ * the free room behind it, rec_len, and moves without. */
 struct map_entry {
 	uint32_t hash;
-	uint16_t offset, size;
+	uint16_t offset, rec_len;
 };
 
 static int by_hash(const void *x, const void *y)
@@ -324,7 +326,7 @@ static int map_leaf(const struct geom *g, unsigned version, const uint8_t *data,
 			if (rc < 0)
 				return rc;
 			m->offset = (uint16_t)off;
-			m->size = (uint16_t)dir_entry_size(e->name_len);
+			m->rec_len = (uint16_t)dir_rec_len(g, e);
 		}
 		off += dir_rec_len(g, e);
 	}
@@ -338,8 +340,8 @@ static unsigned split_point(const struct geom *g, const struct map_entry *map, u
 	uint32_t moved = 0;
 	unsigned i = n;
 
-	while (i > 0 && moved + map[i - 1].size / 2 <= g->block_size / 2) {
-		moved += map[i - 1].size;
+	while (i > 0 && moved + map[i - 1].rec_len / 2u <= g->block_size / 2) {
+		moved += map[i - 1].rec_len;
 		i--;
 	}
 	return i > 0 ? i : n / 2;
@@ -355,10 +357,14 @@ static void fill_leaf(const struct geom *g, uint8_t *data, const uint8_t *copy,
 
 	dir_block_init(g, data);
 	for (unsigned i = 0; i < n; i++) {
+		const struct dirent_raw *e =
+		    (const struct dirent_raw *)(const void *)(copy + map[i].offset);
+		uint32_t size = dir_entry_size(e->name_len);
+
 		last = (struct dirent_raw *)(void *)(data + off);
-		memcpy(last, copy + map[i].offset, map[i].size);
-		dir_set_rec_len(g, last, map[i].size);
-		off += map[i].size;
+		memcpy(last, e, 8u + e->name_len);
+		dir_set_rec_len(g, last, size);
+		off += size;
 	}
 	if (last != NULL)
 		dir_set_rec_len(g, last, dir_rec_len(g, last) + (end - off));
@@ -610,27 +616,22 @@ static void root_init(const struct geom *g, uint8_t *data, unsigned version)
 	e[0].block = le32_make(1);
 }
 
-/* Everything behind "." and ".." of the first block moves to leaf. */
+/* Everything behind "." and ".." of the first block moves to leaf as it is, gaps included: they
+ * count when the leaf is divided. */
 static void move_entries(const struct geom *g, const uint8_t *first, uint8_t *leaf)
 {
-	uint32_t off = 12, end = dir_usable(g), to = 0, len;
-	struct dirent_raw *last = NULL;
+	uint32_t end = dir_usable(g), off = 12, len, at;
+	struct dirent_raw *last;
 
-	off += dir_rec_len(g, (const struct dirent_raw *)(const void *)(first + 12));
+	off += dir_rec_len(g, (const struct dirent_raw *)(const void *)(first + off));
+	len = end - off;
 	dir_block_init(g, leaf);
-	for (; off < end; off += len) {
-		const struct dirent_raw *e = (const struct dirent_raw *)(const void *)(first + off);
-
-		len = dir_rec_len(g, e);
-		if (le32_get(e->inode) == 0)
-			continue;
-		last = (struct dirent_raw *)(void *)(leaf + to);
-		memcpy(last, e, 8u + e->name_len);
-		dir_set_rec_len(g, last, dir_entry_size(e->name_len));
-		to += dir_entry_size(e->name_len);
-	}
-	if (last != NULL)
-		dir_set_rec_len(g, last, dir_rec_len(g, last) + (end - to));
+	if (len == 0)
+		return;
+	memcpy(leaf, first + off, len);
+	for (at = 0; at < len; at += dir_rec_len(g, last))
+		last = (struct dirent_raw *)(void *)(leaf + at);
+	dir_set_rec_len(g, last, dir_rec_len(g, last) + off);
 }
 
 int htree_make(struct task *t, struct ek_inode *dir, struct buf *first, const char *name,

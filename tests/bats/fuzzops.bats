@@ -22,3 +22,10 @@ fuzz() { # BLOCK SEED
 @test "random operations on 1 KiB blocks" {
 	fuzz 1024 2
 }
+
+@test "random operations on folders whose names are hashed in other ways" {
+	local seed
+	for seed in 00 03 15; do
+		HASH_SEED=01234567-89ab-cdef-0123-4567890000$seed fuzz 1024 2
+	done
+}
