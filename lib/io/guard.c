@@ -196,10 +196,17 @@ static bool loop_has(const char *loop, const struct stat *st)
 	return found;
 }
 
+/* "loop7": other names that begin so are partitions and "loop-control". */
+static bool is_loop_name(const char *name)
+{
+	return strncmp(name, "loop", 4) == 0 && name[4] != '\0' &&
+	       name[4 + strspn(name + 4, "0123456789")] == '\0';
+}
+
+/* Where /sys is missing, as in a bare chroot, the device nodes are the list. */
 static int busy_loop(const struct stat *st, struct str *why)
 {
 	const struct dirent *e;
-	char path[512];
 	int busy = 0;
 	DIR *dir;
 
@@ -207,11 +214,11 @@ static int busy_loop(const struct stat *st, struct str *why)
 		return 0;
 	dir = opendir("/sys/block");
 	if (dir == NULL)
+		dir = opendir("/dev");
+	if (dir == NULL)
 		return 0;
 	while (!busy && (e = readdir(dir)) != NULL) {
-		snprintf(path, sizeof(path), "/sys/block/%s/loop", e->d_name);
-		if (strncmp(e->d_name, "loop", 4) == 0 && access(path, F_OK) == 0 &&
-		    loop_has(e->d_name, st))
+		if (is_loop_name(e->d_name) && loop_has(e->d_name, st))
 			busy = found(why, "the backing file of /dev/", e->d_name);
 	}
 	closedir(dir);

@@ -2,9 +2,10 @@
 /*
  * Who else uses a file or block device: asked before writing to it.
  *
- * The answers come from /proc and /sys; where those are missing nothing is found.  For block
- * devices they only explain what O_EXCL has refused, or catch what O_EXCL does not know; for
- * regular files, on which O_EXCL says nothing, they are all there is.
+ * The answers come from /proc, /sys and, where /sys is missing, the loop devices in /dev; where
+ * none is there nothing is found.  For block devices they only explain what O_EXCL has refused, or
+ * catch what O_EXCL does not know; for regular files, on which O_EXCL says nothing, they are all
+ * there is.
  */
 #ifndef IO_GUARD_H
 #define IO_GUARD_H

@@ -109,7 +109,16 @@ load ../lib/common
 	one_error_line create
 }
 
-@test "a disk that is full is an error of the host" {
+@test "the file of a loop device is refused where /sys is missing too" {
+	need unshare
+	x 0 create -s 16M a.img
+	loop_device a.img
+	unshare -m sh -c 'mount -t tmpfs none /sys' 2>/dev/null || skip "no mount namespaces here"
+	run -9 unshare -m sh -c 'mount -t tmpfs none /sys && exec "$@"' sh "$EXTKIT" create --force -s 16M a.img
+	has "$output" "the backing file of $loop"
+}
+
+@test "a folder that is not there is an error of the host" {
 	x 7 create -s 16M /nonexistent/a.img
 	one_error_line create
 }
