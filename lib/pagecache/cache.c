@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cache itself: its folios and mappings, who is dirty, and what is dropped when memory is
- * short. Clean folios wait in the order they became clean; one that was used since gets a second
- * turn.
+ * The cache itself: its folios and mappings, and who is dirty.  Clean folios wait in the order in
+ * which they became clean; backing.c takes memory from them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +19,12 @@
 static void configure(struct pagecache *pc, const struct pc_config *cfg)
 {
 	unsigned bits = pc->img->geom.block_bits;
-	uint64_t pages = fpool_limit(pc->pool);
+	size_t memory = cfg->memory != 0 ? cfg->memory : DEFAULT_MEMORY;
+	uint64_t pages = ROUND_UP(MAX(memory, CHUNK_BYTES), CHUNK_BYTES) / PAGE_BYTES;
 
+	pc->limit = pages;
+	/* Writers alone keep about this much in use: what is dirty and what is on its way out. */
+	pc->backed_goal = cfg->backed != 0 ? cfg->backed / PAGE_BYTES : pages / 8;
 	pc->background_pages = cfg->background_pages != 0 ? cfg->background_pages : pages / 10;
 	pc->dirty_pages = cfg->dirty_pages != 0 ? cfg->dirty_pages : pages / 5;
 	pc->periodic_ns = (cfg->periodic_ms != 0 ? cfg->periodic_ms : 5000u) * 1000000ull;
@@ -41,11 +44,6 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 
 	if (pc == NULL)
 		return diag_set(d, -ENOMEM, "out of memory for the page cache");
-	rc = fpool_open(cfg->memory != 0 ? cfg->memory : DEFAULT_MEMORY, d, &pc->pool);
-	if (rc < 0) {
-		free(pc);
-		return rc;
-	}
 	pc->img = img;
 	pc->task = task;
 	pc->policy = cfg->policy != NULL ? cfg->policy : &policy_linux_6_18;
@@ -53,7 +51,13 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	list_init(&pc->mappings);
 	list_init(&pc->dirty);
 	list_init(&pc->clean);
+	list_init(&pc->backed);
 	configure(pc, cfg);
+	rc = fpool_open(pc->limit * PAGE_BYTES, d, &pc->pool);
+	if (rc < 0) {
+		free(pc);
+		return rc;
+	}
 	hooks_install(pc);
 	*ret = pc;
 	return 0;
@@ -153,45 +157,6 @@ static void record_give(struct pagecache *pc, struct folio *f)
 	pc->free_folios = f;
 }
 
-/* Gives up to n clean pages back to the pool; true when it gave any. */
-static bool reclaim(struct pagecache *pc, size_t n)
-{
-	size_t given = 0, looked = 0;
-
-	while (given < n && !list_empty(&pc->clean) && looked++ < 4 * n + 64) {
-		struct folio *f = list_first(&pc->clean, struct folio, lru);
-
-		list_remove(&f->lru);
-		/* One that is being written gives nothing back before its write is done. */
-		if ((f->flags & FOLIO_ACTIVE) != 0 || f->writes != 0) {
-			f->flags &= (uint8_t)~FOLIO_ACTIVE;
-			list_append(&pc->clean, &f->lru);
-			continue;
-		}
-		given += folio_pages(f);
-		folio_drop(f);
-	}
-	return given != 0;
-}
-
-/* Memory for a folio: reclaims clean ones, then waits for writes, then makes dirty ones clean. */
-static uint8_t *take_memory(struct pagecache *pc, unsigned order)
-{
-	uint8_t *data = fpool_take(pc->pool, order);
-	/* Not all at once: a small cache would lose what was read a moment ago. */
-	size_t want = MIN((size_t)64 << order, fpool_limit(pc->pool) / 16);
-	/* A smaller folio will do as well: only the smallest is worth a long search. */
-	unsigned most = order > pc->min_order ? 1 : 8;
-
-	for (unsigned tries = 0; data == NULL && tries < most; tries++) {
-		if (!reclaim(pc, want) &&
-		    (bioq_drain(pc->img->bioq) < 0 || (!reclaim(pc, want) && flush_some(pc) < 0)))
-			break;
-		data = fpool_take(pc->pool, order);
-	}
-	return data;
-}
-
 static int state_init(struct folio *f)
 {
 	size_t words = (f->blocks + 63u) / 64;
@@ -210,24 +175,25 @@ struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *
 {
 	struct pagecache *pc = m->pc;
 	struct folio *f = record_take(pc);
-	uint8_t *data = f != NULL ? take_memory(pc, order) : NULL;
+	uint8_t *data = f != NULL ? backing_take(pc, order) : NULL;
 
 	/* Free memory may be in pieces. */
 	while (f != NULL && data == NULL && order > pc->min_order)
-		data = take_memory(pc, --order);
+		data = backing_take(pc, --order);
 	if (f != NULL && data == NULL) {
 		record_give(pc, f);
 		f = NULL;
 	}
 	if (f == NULL) {
 		*rc = diag_set(&pc->img->diag, -ENOMEM,
-			       "page cache is full: %zu pages, all dirty or in use",
-			       fpool_used(pc->pool));
+			       "page cache is full: %llu pages, all dirty or in use",
+			       (unsigned long long)pc->resident);
 		return NULL;
 	}
 	*f = (struct folio){.map = m, .data = data, .index = page, .order = (uint8_t)order};
 	f->blocks = (uint16_t)(folio_bytes(f) >> pc_block_bits(pc));
 	list_init(&f->lru);
+	list_init(&f->backed);
 	if (state_init(f) < 0 || mapping_insert(m, f) < 0) {
 		if ((f->flags & FOLIO_HUGE_STATE) != 0)
 			free(f->state.words);
@@ -236,7 +202,9 @@ struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *
 		*rc = diag_set(&pc->img->diag, -ENOMEM, "out of memory for a folio");
 		return NULL;
 	}
+	pc->resident += folio_pages(f);
 	list_append(&pc->clean, &f->lru);
+	list_append(&pc->backed, &f->backed);
 	count(pc->counters, COUNTER_FOLIOS_ADDED, 1);
 	pc->counters->folio_orders[order]++;
 	return f;
@@ -246,7 +214,9 @@ static void folio_free(struct pagecache *pc, struct folio *f)
 {
 	if ((f->flags & FOLIO_HUGE_STATE) != 0)
 		free(f->state.words);
-	fpool_give(pc->pool, f->data, f->order);
+	if (f->data != NULL)
+		fpool_give(pc->pool, f->data, f->order);
+	pc->resident -= folio_pages(f);
 	record_give(pc, f);
 }
 
@@ -257,6 +227,7 @@ void folio_drop(struct folio *f)
 	if ((f->flags & FOLIO_DIRTY) != 0)
 		folio_clear_dirty(f);
 	list_remove(&f->lru);
+	list_remove(&f->backed);
 	mapping_remove(f->map, f);
 	f->flags |= FOLIO_DROPPED;
 	if (f->writes == 0)
@@ -279,6 +250,7 @@ void folio_mark_dirty(struct folio *f)
 		return;
 	f->flags |= FOLIO_DIRTY;
 	list_remove(&f->lru);
+	list_remove(&f->backed);
 	mapping_tag(m, f, TAG_DIRTY);
 	m->dirty_pages += folio_pages(f);
 	m->pc->dirty_total += folio_pages(f);
@@ -295,6 +267,7 @@ void folio_clear_dirty(struct folio *f)
 	m->dirty_pages -= folio_pages(f);
 	m->pc->dirty_total -= folio_pages(f);
 	list_append(&m->pc->clean, &f->lru);
+	list_append(&m->pc->backed, &f->backed);
 }
 
 void pc_drop(struct ek_inode *inode, uint64_t pos, uint64_t len)

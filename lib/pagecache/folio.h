@@ -40,12 +40,13 @@ enum block_state {
 
 struct folio {
 	struct mapping *map;
-	uint8_t *data;
+	uint8_t *data;  /* NULL when clean and its memory went to another: backing.c */
 	uint32_t index; /* first page in the file */
 	uint8_t order, flags;
 	uint16_t blocks;
 	uint32_t writes; /* bios in flight */
 	struct list lru;
+	struct list backed; /* on pagecache.backed when clean and data is there */
 	union {
 		uint64_t word[BLOCK_STATES];
 		uint64_t *words; /* FOLIO_HUGE_STATE: BLOCK_STATES rows of ceil(blocks / 64) */

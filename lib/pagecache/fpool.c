@@ -30,20 +30,18 @@ struct fpool {
 	uint32_t
 	    *where; /* per page: index in its order's stack, NONE when not the head of a piece */
 	uint8_t *order; /* per page: order of the free piece that starts there */
-	size_t used, limit;
 };
 
 int fpool_open(size_t limit, struct diag *d, struct fpool **ret)
 {
 	struct fpool *p = mem_zero(sizeof(*p));
-	size_t bytes = ROUND_UP(MAX(limit, CHUNK_BYTES), CHUNK_BYTES), pages;
+	size_t bytes = ROUND_UP(limit + limit / 8, CHUNK_BYTES) + CHUNK_BYTES, pages;
 	void *range;
 
 	if (p == NULL)
 		return diag_set(d, -ENOMEM, "out of memory for the page cache");
 	p->chunk_limit = bytes / CHUNK_BYTES;
 	pages = p->chunk_limit * CHUNK_PAGES;
-	p->limit = bytes / PAGE_BYTES;
 	range = mmap(NULL, bytes + CHUNK_BYTES, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	p->where = mem_array(pages, sizeof(*p->where), SIZE_MAX, d);
@@ -96,8 +94,7 @@ static void unlink_piece(struct fpool *p, uint32_t page, unsigned order)
 	p->order[page] = 0;
 }
 
-/* One more chunk, its pages present. */
-static int add_chunk(struct fpool *p)
+int fpool_grow(struct fpool *p)
 {
 	uint8_t *at = p->base + p->chunks * CHUNK_BYTES;
 
@@ -116,15 +113,10 @@ uint8_t *fpool_take(struct fpool *p, unsigned order)
 	unsigned k = order;
 	uint32_t page;
 
-	if (p->used + (1u << order) > p->limit)
-		return NULL;
 	while (k < POOL_ORDERS && p->free[k].count == 0)
 		k++;
-	if (k == POOL_ORDERS) {
-		if (add_chunk(p) < 0)
-			return NULL;
-		k = POOL_ORDERS - 1;
-	}
+	if (k == POOL_ORDERS)
+		return NULL;
 	page = p->free[k].item[p->free[k].count - 1];
 	unlink_piece(p, page, k);
 	while (k > order) { /* keep the lower half: sequential takes come out in order */
@@ -132,7 +124,6 @@ uint8_t *fpool_take(struct fpool *p, unsigned order)
 		if (push(p, page + (1u << k), k) < 0)
 			return NULL;
 	}
-	p->used += 1u << order;
 	return p->base + (size_t)page * PAGE_BYTES;
 }
 
@@ -140,7 +131,6 @@ void fpool_give(struct fpool *p, uint8_t *piece, unsigned order)
 {
 	uint32_t page = (uint32_t)((size_t)(piece - p->base) / PAGE_BYTES);
 
-	p->used -= 1u << order;
 	while (order < POOL_ORDERS - 1) {
 		uint32_t buddy = page ^ (1u << order);
 
@@ -153,12 +143,7 @@ void fpool_give(struct fpool *p, uint8_t *piece, unsigned order)
 	push(p, page, order);
 }
 
-size_t fpool_used(const struct fpool *p)
+size_t fpool_pages(const struct fpool *p)
 {
-	return p->used;
-}
-
-size_t fpool_limit(const struct fpool *p)
-{
-	return p->limit;
+	return p->chunks * CHUNK_PAGES;
 }

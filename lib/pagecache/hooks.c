@@ -34,7 +34,9 @@ static int zero_partial(void *ctx, struct ek_inode *inode, uint64_t from, uint64
 			return rc;
 	}
 	block = (uint32_t)((from - folio_pos(f)) >> bits);
-	rc = folio_read(pc->task, f, block, 1);
+	rc = folio_back(pc->task, f, true);
+	if (rc == 0)
+		rc = folio_read(pc->task, f, block, 1);
 	if (rc < 0)
 		return rc;
 	memset(f->data + (from - folio_pos(f)), 0, to - from);

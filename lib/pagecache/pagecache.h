@@ -23,6 +23,8 @@
 struct pc_config {
 	const struct policy *policy;
 	size_t memory;             /* bytes of cache; 0: 1 GiB */
+	size_t backed;             /* bytes of it to have memory behind them before clean folios
+				    * lose theirs to new ones; 0: an eighth */
 	uint64_t background_pages; /* dirty pages that start the flusher; 0: 10 % of memory */
 	uint64_t dirty_pages;      /* dirty pages that throttle writers; 0: 20 % */
 	uint32_t periodic_ms;      /* flusher's interval, 5,000 when 0 */
@@ -42,6 +44,10 @@ struct pagecache {
 	struct list mappings;
 	struct list dirty;    /* mappings by dirtied_when, oldest first */
 	struct list clean;    /* folios that could be dropped, oldest first */
+	struct list backed;   /* those of them that have memory */
+	uint64_t limit;       /* pages the cache may hold */
+	uint64_t resident;    /* pages it holds, with memory or without */
+	uint64_t backed_goal; /* pages of memory up to which the pool grows freely */
 	uint64_t dirty_total; /* pages */
 	uint64_t background_pages, dirty_pages;
 	uint64_t periodic_ns, expire_ns, next_periodic;
@@ -115,6 +121,18 @@ void pc_drop_caches(struct pagecache *pc);
 struct pagecache *pc_of(const struct ek_inode *inode);
 struct mapping *mapping_of(struct ek_inode *inode); /* made at first use; NULL without memory */
 
+/* Memory for 1 << order more pages, from the pool or from clean folios; NULL when all are in use.
+ */
+uint8_t *backing_take(struct pagecache *pc, unsigned order);
+/* Memory for a folio that lost its own, with its contents unless they are about to be overwritten.
+ */
+int backing_restore(struct task *t, struct folio *f, bool contents);
+
+static inline int folio_back(struct task *t, struct folio *f, bool contents)
+{
+	return f->data != NULL ? 0 : backing_restore(t, f, contents);
+}
+
 /* A new folio of up to that order in the mapping, not up to date; NULL with *rc = -ENOMEM. */
 struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *rc);
 /* Takes the folio out of its mapping; frees it now or when its last write is done. */
@@ -131,6 +149,9 @@ void folio_end_write(struct folio *f);
 /* Reads blocks [from, from + n) of the folio that are not up to date: holes and unwritten blocks as
  * zeros. */
 int folio_read(struct task *t, struct folio *f, uint32_t from, uint32_t n);
+
+/* Reads the blocks of a folio that are up to date again. */
+int folio_reread(struct task *t, struct folio *f);
 
 /* Makes every block of [from, from + n) mapped or reserved, as write_begin does. */
 int folio_reserve(struct task *t, struct folio *f, uint32_t from, uint32_t n);

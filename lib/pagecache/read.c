@@ -80,6 +80,26 @@ int folio_read(struct task *t, struct folio *f, uint32_t from, uint32_t n)
 	return 0;
 }
 
+int folio_reread(struct task *t, struct folio *f)
+{
+	uint32_t base = folio_lblk(f, pc_block_bits(f->map->pc)), at = 0;
+
+	while (at < f->blocks) {
+		struct map m = {.lblk = {base + at}, .len = folio_run(f, BLOCK_UPTODATE, at)};
+		int rc = 0;
+
+		if (folio_test(f, BLOCK_UPTODATE, at)) {
+			rc = map_lookup(t, f->map->inode, &m);
+			if (rc == 0)
+				rc = read_blocks(f, at, &m);
+		}
+		if (rc < 0)
+			return rc;
+		at += m.len;
+	}
+	return 0;
+}
+
 /* Pages [page, page + n) come into the cache, in folios as large as alignment allows. */
 static int read_ahead(struct task *t, struct mapping *m, uint32_t page, uint32_t n)
 {
@@ -150,7 +170,8 @@ int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t l
 			if (f == NULL)
 				break;
 		}
-		if ((f->flags & FOLIO_UPTODATE) == 0)
+		rc = folio_back(t, f, true);
+		if (rc == 0 && (f->flags & FOLIO_UPTODATE) == 0)
 			rc = folio_read(t, f, 0, f->blocks);
 		f->flags |= FOLIO_ACTIVE;
 		n = MIN(end, folio_pos(f) + folio_bytes(f)) - pos;

@@ -32,16 +32,18 @@ static unsigned choose_order(struct mapping *m, uint32_t page, uint64_t len)
 	return MAX(mapping_free_order(m, page, order), pc->min_order);
 }
 
-static struct folio *get_folio(struct mapping *m, uint64_t pos, uint64_t len, int *rc)
+static struct folio *get_folio(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+			       int *rc)
 {
 	uint32_t page = (uint32_t)(pos >> PAGE_BITS);
 	struct folio *f = mapping_find(m, page);
 
 	if (f == NULL) {
 		page &= ~((1u << m->pc->min_order) - 1);
-		f = folio_make(m, page, choose_order(m, page, len), rc);
+		return folio_make(m, page, choose_order(m, page, len), rc);
 	}
-	return f;
+	*rc = folio_back(t, f, pos != folio_pos(f) || len < folio_bytes(f));
+	return *rc < 0 ? NULL : f;
 }
 
 /* New delayed blocks [from, from + n) of the folio: the kernel asks the status tree twice per
@@ -175,7 +177,7 @@ static int write_begin(struct task *t, struct mapping *m, uint64_t pos, uint64_t
 	uint32_t first, last;
 	int rc = 0;
 
-	f = get_folio(m, pos, *len, &rc);
+	f = get_folio(t, m, pos, *len, &rc);
 	if (f == NULL)
 		return rc;
 	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
@@ -305,7 +307,7 @@ static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *
 	uint32_t first, last;
 	int rc = 0;
 
-	f = get_folio(m, pos, *len, &rc);
+	f = get_folio(t, m, pos, *len, &rc);
 	if (f == NULL)
 		return rc;
 	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
@@ -488,7 +490,7 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
  * place, wherever in the page the store goes. */
 static struct folio *fault_page(struct task *t, struct mapping *m, uint64_t pos, int *rc)
 {
-	struct folio *f = get_folio(m, pos, PAGE_BYTES, rc);
+	struct folio *f = get_folio(t, m, pos, PAGE_BYTES, rc);
 	unsigned bits = pc_block_bits(m->pc);
 	uint64_t bytes = MIN(m->inode->size - pos, (uint64_t)PAGE_BYTES);
 	uint32_t first, blocks;

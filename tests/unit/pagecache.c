@@ -241,6 +241,60 @@ TEST(low_thresholds_make_no_difference)
 	play(4096, &usual, &cfg);
 }
 
+TEST(clean_folios_without_memory_make_no_difference)
+{
+	struct pc_config cfg = {
+	    .memory = 64u << 20, .backed = 1, .background_pages = 40, .dirty_pages = 80};
+
+	play(4096, &usual, &cfg);
+	play(1024, &usual, &cfg);
+}
+
+TEST(a_stream_goes_round_in_a_little_memory_and_is_still_cached)
+{
+	struct pc_config cfg = {.memory = 64u << 20, .backed = 1};
+	uint64_t reads;
+
+	start(4096, &usual, &cfg);
+	for (uint64_t at = 0; at + 65536 <= FILE_BYTES; at += 65536) {
+		write_some(at, 65536, false);
+		OK(pc_fsync(&task, file, true));
+	}
+	CHECK(pc->resident * PAGE_BYTES > FILE_BYTES / 2);
+	CHECK(fpool_pages(pc->pool) * PAGE_BYTES <= 2 * CHUNK_BYTES);
+	reads = img->counters.v[COUNTER_DISK_RD_IOS];
+	compare();
+	CHECK_INT(img->counters.v[COUNTER_DISK_RD_IOS], reads);
+	CHECK(fpool_pages(pc->pool) >= pc->resident);
+	stop();
+}
+
+/* Blocks that a write was to fill must not show what their new memory held before. */
+TEST(a_failed_overwrite_of_a_folio_without_memory_leaves_its_contents)
+{
+	struct pc_config cfg = {.memory = 64u << 20, .backed = 1};
+	struct pc_source src = {payload, 0};
+	struct folio *f;
+
+	start(4096, &usual, &cfg);
+	set_size(FILE_BYTES);
+	CHECK_INT(pc_read(&task, file, 0, 65536, back), 65536); /* holes */
+	OK(pc_sync(&task));
+	f = mapping_find(file->mapping, 0);
+	f->flags &= (uint8_t)~FOLIO_ACTIVE;
+	for (uint64_t at = CHUNK_BYTES; f->data != NULL && at + 65536 <= FILE_BYTES; at += 65536) {
+		write_some(at, 65536, false);
+		OK(pc_fsync(&task, file, true));
+	}
+	CHECK(f->data == NULL);
+	img->groups.space.reserved += img->groups.space.free;
+	CHECK_INT(pc_write(&task, file, 0, folio_bytes(f), &src, 0), -ENOSPC);
+	img->groups.space.reserved -= img->groups.space.free;
+	diag_clear(&img->diag);
+	compare();
+	stop();
+}
+
 TEST(without_delayed_allocation_a_file_reads_as_written)
 {
 	struct image_opts opts = usual;
