@@ -4,74 +4,24 @@
  * image file here, and as system calls on a loop mount of an equal image.  Needs root for the
  * kernel's half and says so otherwise.
  *
- * Usage: write [FOLDER [MIB]], where images are made (default TMPDIR or /tmp) and how much
- * the streaming case writes (default 2048).  BENCH_ONLY=cached|memcpy|files|stream|raw runs one
- * case, BENCH_NO_KERNEL=1 leaves the kernel out.
+ * Usage: write [FOLDER], where images are made (default TMPDIR or /tmp).
+ * BENCH_ONLY=cached|memcpy|files runs one case, BENCH_NO_KERNEL=1 leaves the kernel out.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <extkit/replay.h>
 
 #include "base/check.h"
-#include "base/diag.h"
-#include "fs/create.h"
-#include "io/dev.h"
+#include "bench.h"
 #include "trace/target.h"
 
-#define MIB        (1u << 20)
 #define IMAGE_MIB  4096u
 #define CACHED_MIB 64u
 
-static struct diag diag;
 static char folder[256], image[300], peer[300], point[300];
 static bool have_kernel;
-
-static double seconds(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void must(int rc, const char *what)
-{
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, diag.code != 0 ? diag.text : strerror(errno));
-	exit(1);
-}
-
-static void make_image(const char *path)
-{
-	struct create_opts o = {.size = (uint64_t)IMAGE_MIB * MIB, .fresh = true};
-	struct layout l;
-	struct dev *dev;
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	must(fd, path);
-	must(ftruncate(fd, (off_t)o.size), path);
-	close(fd);
-	create_opts_default(&o);
-	o.size = (uint64_t)IMAGE_MIB * MIB;
-	o.fresh = true;
-	o.uuid[0] = 1;
-	o.now.sec = 1700000000;
-	must(layout_plan(&o, &diag, &l), "plan");
-	must(dev_open(path, DEV_WRITE, &diag, &dev), path);
-	must(layout_write(&l, &o, dev, &diag), path);
-	layout_free(&l);
-	dev_close(dev);
-}
 
 /* ---- the two sides ---- */
 
@@ -200,7 +150,7 @@ static void bench_memcpy(void)
 	free(to);
 }
 
-/* ---- streams and many files ---- */
+/* ---- many files ---- */
 
 static void show_pair(const char *name, double ours, double kernel)
 {
@@ -208,50 +158,6 @@ static void show_pair(const char *name, double ours, double kernel)
 	if (have_kernel)
 		printf("   kernel %9.3f s   %6.2f times", kernel, kernel / ours);
 	printf("\n");
-}
-
-static void bench_stream(uint64_t mib)
-{
-	double start = seconds(CLOCK_MONOTONIC), ours, kernel = 0;
-
-	for (uint64_t at = 0; at < mib * MIB; at += 8192) {
-		clock_ns += 5000;
-		write_ours(at, 8192);
-	}
-	simple_ours(OP_SYNC, 0);
-	ours = seconds(CLOCK_MONOTONIC) - start;
-	if (have_kernel) {
-		start = seconds(CLOCK_MONOTONIC);
-		for (uint64_t at = 0; at < mib * MIB; at += 8192)
-			write_kernel(at, 8192);
-		must(syncfs(kernel_fd), "syncfs");
-		kernel = seconds(CLOCK_MONOTONIC) - start;
-	}
-	show_pair("8 KiB stream and sync", ours, kernel);
-}
-
-/* What the storage under the images takes: large direct writes. */
-static void bench_raw(uint64_t mib)
-{
-	char path[300];
-	void *buf = aligned_alloc(4096, 4 * (size_t)MIB);
-	double start, t;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/raw", folder);
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600);
-	must(fd, path);
-	memset(buf, 7, 4 * (size_t)MIB);
-	start = seconds(CLOCK_MONOTONIC);
-	for (uint64_t at = 0; at < mib * MIB; at += 4 * MIB)
-		must(pwrite(fd, buf, 4 * (size_t)MIB, (off_t)at) == 4 * (ssize_t)MIB ? 0 : -1,
-		     path);
-	must(fdatasync(fd), path);
-	t = seconds(CLOCK_MONOTONIC) - start;
-	close(fd);
-	unlink(path);
-	free(buf);
-	printf("%-22s %9.3f s\n", "raw direct, 4 MiB", t);
 }
 
 static void bench_files(void)
@@ -301,7 +207,7 @@ static void open_kernel(void)
 		printf("# the kernel's half needs root and is left out\n");
 		return;
 	}
-	make_image(peer);
+	make_image(peer, IMAGE_MIB);
 	must(mkdir(point, 0700) < 0 && errno != EEXIST ? -1 : 0, point);
 	snprintf(line, sizeof(line), "mount -o loop %s %s", peer, point);
 	must(system(line) == 0 ? 0 : -1, line);
@@ -330,7 +236,6 @@ static bool wanted(const char *name)
 int main(int argc, char **argv)
 {
 	struct ek_replay_options opt = {.size = sizeof(opt)};
-	uint64_t mib = argc > 2 ? strtoull(argv[2], NULL, 10) : 2048;
 	const char *tmp = argc > 1 ? argv[1] : getenv("TMPDIR");
 
 	snprintf(folder, sizeof(folder), "%s/extkit-bench-XXXXXX", tmp != NULL ? tmp : "/tmp");
@@ -342,7 +247,7 @@ int main(int argc, char **argv)
 	must(payload == NULL ? -1 : 0, "memory");
 	for (unsigned i = 0; i < MIB; i++)
 		payload[i] = (uint8_t)(i * 7);
-	make_image(image);
+	make_image(image, IMAGE_MIB);
 	open_kernel();
 	must(target_open_image(image, &opt, (struct ek_time){1700000000, 0}, 250, &diag, &target),
 	     image);
@@ -354,12 +259,8 @@ int main(int argc, char **argv)
 		bench_memcpy();
 	if (wanted("files"))
 		bench_files();
-	if (wanted("stream"))
-		bench_stream(mib);
 	must(target->ops->finish(target), "finish");
 	target->ops->close(target);
-	if (wanted("raw"))
-		bench_raw(mib);
 	close_kernel();
 	if (getenv("BENCH_KEEP") == NULL) {
 		unlink(image);
