@@ -5,7 +5,7 @@
  * kernel's half and says so otherwise.
  *
  * Usage: write [FOLDER], where images are made (default TMPDIR or /tmp).
- * BENCH_ONLY=cached|memcpy|files runs one case, BENCH_NO_KERNEL=1 leaves the kernel out.
+ * BENCH_ONLY=cached|memcpy runs one case, BENCH_NO_KERNEL=1 leaves the kernel out.
  */
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -150,52 +150,6 @@ static void bench_memcpy(void)
 	free(to);
 }
 
-/* ---- many files ---- */
-
-static void show_pair(const char *name, double ours, double kernel)
-{
-	printf("%-22s %9.3f s", name, ours);
-	if (have_kernel)
-		printf("   kernel %9.3f s   %6.2f times", kernel, kernel / ours);
-	printf("\n");
-}
-
-static void bench_files(void)
-{
-	double start = seconds(CLOCK_MONOTONIC), ours, kernel = 0;
-	char name[400];
-
-	for (unsigned i = 0; i < 10000; i++) {
-		struct op o = {.code = OP_WRITE, .handle = 2, .len = 4096};
-
-		clock_ns += 10000;
-		snprintf(name, sizeof(name), "/file-%u", i);
-		open_ours(name, 2);
-		o.data_kind = DATA_BLOB;
-		o.data.bytes = payload;
-		o.data.n = 4096;
-		run(&o);
-		simple_ours(OP_CLOSE, 2);
-	}
-	simple_ours(OP_SYNC, 0);
-	ours = seconds(CLOCK_MONOTONIC) - start;
-	if (have_kernel) {
-		start = seconds(CLOCK_MONOTONIC);
-		for (unsigned i = 0; i < 10000; i++) {
-			int fd;
-
-			snprintf(name, sizeof(name), "%s/file-%u", point, i);
-			fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-			must(fd, name);
-			must(write(fd, payload, 4096) == 4096 ? 0 : -1, name);
-			close(fd);
-		}
-		must(syncfs(kernel_fd), "syncfs");
-		kernel = seconds(CLOCK_MONOTONIC) - start;
-	}
-	show_pair("10,000 files and sync", ours, kernel);
-}
-
 /* ---- set up ---- */
 
 static void open_kernel(void)
@@ -257,8 +211,6 @@ int main(int argc, char **argv)
 		bench_cached();
 	if (wanted("memcpy"))
 		bench_memcpy();
-	if (wanted("files"))
-		bench_files();
 	must(target->ops->finish(target), "finish");
 	target->ops->close(target);
 	close_kernel();
