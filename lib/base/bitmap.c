@@ -57,6 +57,29 @@ void bitmap_clear_range(void *map, size_t from, size_t n)
 	fill_range(map, from, n, 0);
 }
 
+/* The word at bit of a map that has all of it. */
+static inline uint64_t load_whole(const void *map, size_t bit)
+{
+	le64 w;
+
+	memcpy(&w, (const uint8_t *)map + bit / 8, sizeof(w));
+	return le64_get(w);
+}
+
+/* Moves on from bit while four whole words hold nothing but flip. */
+static size_t skip_same(const void *map, size_t nbits, size_t bit, uint64_t flip)
+{
+	while (nbits - bit >= 256) {
+		uint64_t a = load_whole(map, bit), b = load_whole(map, bit + 64);
+		uint64_t c = load_whole(map, bit + 128), d = load_whole(map, bit + 192);
+
+		if (((a ^ flip) | (b ^ flip) | (c ^ flip) | (d ^ flip)) != 0)
+			break;
+		bit += 256;
+	}
+	return bit;
+}
+
 /* The first bit at or after from that differs from the bits of flip. */
 static size_t find(const void *map, size_t nbits, size_t from, uint64_t flip)
 {
@@ -66,6 +89,8 @@ static size_t find(const void *map, size_t nbits, size_t from, uint64_t flip)
 	if (from >= nbits)
 		return nbits;
 	w = (load(map, nbits, bit) ^ flip) & ~low_bits(from - bit);
+	if (w == 0 && nbits - bit > 64)
+		bit = skip_same(map, nbits, bit + 64, flip) - 64;
 	while (w == 0) {
 		bit += 64;
 		if (bit >= nbits)

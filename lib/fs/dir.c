@@ -269,15 +269,16 @@ static int add_to_block(struct task *t, struct ek_inode *dir, struct buf *b, con
 			uint32_t len, const struct ek_inode *target)
 {
 	const struct geom *g = &dir->img->geom;
+	uint32_t at;
 	void *view;
-	int rc;
+	int rc = dir_block_gap(g, b->data, name, len, &at);
 
-	if (!dir_block_has_room(g, b->data, len))
-		return dir_block_find(g, b->data, name, len, NULL) != NULL ? -EEXIST : -ENOSPC;
-	rc = handle_write(t->user.current, b, &view);
 	if (rc == 0)
-		rc = dir_block_add(g, view, name, len, target->ino.v, type_of(target));
-	return rc < 0 ? rc : handle_dirty(t->user.current, b);
+		rc = handle_write(t->user.current, b, &view);
+	if (rc < 0)
+		return rc;
+	dir_block_fill(g, view, at, name, len, target->ino.v, type_of(target));
+	return handle_dirty(t->user.current, b);
 }
 
 static int add_linear(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,

@@ -166,48 +166,75 @@ void dir_block_init(const struct geom *g, uint8_t *data)
 	dir_tail_init(g, data);
 }
 
-static bool name_is(const struct dirent_raw *e, const char *name, uint32_t len)
+/* In a verified block only a length of 65,536 is stored as anything else. */
+static inline uint32_t step_over(const struct dirent_raw *e)
 {
-	return le32_get(e->inode) != 0 && e->name_len == len && memcmp(e->name, name, len) == 0;
+	uint16_t len = le16_get(e->rec_len);
+
+	return (uint16_t)(len - 1) >= 65534 ? 65536 : len;
+}
+
+/* What a name is compared with: names of a folder are often as long as one another and differ late,
+ * so that the 8 bytes up to their ends go first.  Of a shorter name they begin in the entry's head,
+ * which mask leaves out. */
+struct sought {
+	const char *name;
+	size_t len;
+	uint64_t end, mask;
+};
+
+static inline uint64_t end_of(const struct dirent_raw *e, size_t len)
+{
+	le64 v;
+
+	memcpy(&v, (const uint8_t *)e + sizeof(*e) + len - sizeof(v), sizeof(v));
+	return le64_get(v);
+}
+
+static struct sought seek(const char *name, uint32_t len)
+{
+	struct sought s = {.name = name, .len = len, .mask = UINT64_MAX};
+	uint32_t n = MIN(len, (uint32_t)sizeof(s.end));
+	uint8_t *end = (uint8_t *)&s.end + sizeof(s.end) - n;
+	le64 v;
+
+	if (n < sizeof(s.mask))
+		s.mask = n == 0 ? 0 : ~(UINT64_MAX >> 8 * n);
+	memcpy(end, name + len - n, n);
+	memcpy(&v, &s.end, sizeof(v));
+	s.end = le64_get(v);
+	return s;
+}
+
+static inline bool may_be(const struct sought *s, const struct dirent_raw *e)
+{
+	return e->name_len == s->len && ((end_of(e, s->len) ^ s->end) & s->mask) == 0;
+}
+
+static bool is_sought(const struct sought *s, const struct dirent_raw *e)
+{
+	return le32_get(e->inode) != 0 && memcmp(e->name, s->name, s->len) == 0;
 }
 
 struct dirent_raw *dir_block_find(const struct geom *g, uint8_t *data, const char *name,
 				  uint32_t len, struct dirent_raw **prev)
 {
-	struct dirent_raw *before = NULL;
+	const struct sought s = seek(name, len);
 	uint32_t end = dir_usable(g);
+	struct dirent_raw *before = NULL;
 
 	for (uint32_t off = 0; off < end;) {
 		struct dirent_raw *e = entry_at(data, off);
 
-		if (name_is(e, name, len)) {
+		if (may_be(&s, e) && is_sought(&s, e)) {
 			if (prev != NULL)
 				*prev = before;
 			return e;
 		}
 		before = e;
-		off += dir_rec_len(g, e);
+		off += step_over(e);
 	}
 	return NULL;
-}
-
-/* Bytes that a live entry does not need itself. */
-static uint32_t slack(const struct geom *g, const struct dirent_raw *e)
-{
-	uint32_t len = dir_rec_len(g, e);
-
-	return le32_get(e->inode) == 0 ? len : len - dir_entry_size(e->name_len);
-}
-
-bool dir_block_has_room(const struct geom *g, const uint8_t *data, uint32_t len)
-{
-	uint32_t need = dir_entry_size(len), end = dir_usable(g);
-
-	for (uint32_t off = 0; off < end; off += dir_rec_len(g, entry_at(data, off))) {
-		if (slack(g, entry_at(data, off)) >= need)
-			return true;
-	}
-	return false;
 }
 
 /* Splits a live entry so that its slack becomes a free entry, which is returned. */
@@ -222,30 +249,46 @@ static struct dirent_raw *split_slack(const struct geom *g, struct dirent_raw *e
 	return free_one;
 }
 
-int dir_block_add(const struct geom *g, uint8_t *data, const char *name, uint32_t len, uint32_t ino,
-		  uint8_t type)
+/* Bytes that an entry does not need itself. */
+static inline uint32_t slack(const struct dirent_raw *e)
 {
-	uint32_t need = dir_entry_size(len), end = dir_usable(g);
-	struct dirent_raw *gap = NULL;
+	uint32_t len = step_over(e);
+
+	return le32_get(e->inode) == 0 ? len : len - dir_entry_size(e->name_len);
+}
+
+int dir_block_gap(const struct geom *g, const uint8_t *data, const char *name, uint32_t len,
+		  uint32_t *ret)
+{
+	const struct sought s = seek(name, len);
+	uint32_t need = dir_entry_size(len), end = dir_usable(g), gap = end;
 
 	for (uint32_t off = 0; off < end;) {
-		struct dirent_raw *e = entry_at(data, off);
+		const struct dirent_raw *e = entry_at(data, off);
 
-		if (name_is(e, name, len))
+		if (may_be(&s, e) && is_sought(&s, e))
 			return -EEXIST;
-		if (gap == NULL && slack(g, e) >= need)
-			gap = e;
-		off += dir_rec_len(g, e);
+		if (gap == end && slack(e) >= need)
+			gap = off;
+		off += step_over(e);
 	}
-	if (gap == NULL)
+	if (gap == end)
 		return -ENOSPC;
+	*ret = gap;
+	return 0;
+}
+
+void dir_block_fill(const struct geom *g, uint8_t *data, uint32_t at, const char *name,
+		    uint32_t len, uint32_t ino, uint8_t type)
+{
+	struct dirent_raw *gap = entry_at(data, at);
+
 	if (le32_get(gap->inode) != 0)
 		gap = split_slack(g, gap);
 	gap->inode = le32_make(ino);
 	gap->name_len = (uint8_t)len;
 	gap->file_type = geom_incompat(g, INCOMPAT_FILETYPE) ? type : 0;
 	memcpy(gap->name, name, len);
-	return 0;
 }
 
 void dir_block_remove(const struct geom *g, struct dirent_raw *e, struct dirent_raw *prev)

@@ -58,12 +58,14 @@ void dir_tail_init(const struct geom *g, uint8_t *data);
 struct dirent_raw *dir_block_find(const struct geom *g, uint8_t *data, const char *name,
 				  uint32_t len, struct dirent_raw **prev);
 
-/* Puts an entry into the first gap that fits: 0, -ENOSPC, -EEXIST when the name is there. */
-int dir_block_add(const struct geom *g, uint8_t *data, const char *name, uint32_t len, uint32_t ino,
-		  uint8_t type);
+/* The offset of the first entry that is free or leaves room for the name: 0, -ENOSPC, or -EEXIST
+ * when the name is there. */
+int dir_block_gap(const struct geom *g, const uint8_t *data, const char *name, uint32_t len,
+		  uint32_t *ret);
 
-/* True when dir_block_add would find a gap. */
-bool dir_block_has_room(const struct geom *g, const uint8_t *data, uint32_t len);
+/* Puts a name into the gap that dir_block_gap found; the block has not changed since. */
+void dir_block_fill(const struct geom *g, uint8_t *data, uint32_t at, const char *name,
+		    uint32_t len, uint32_t ino, uint8_t type);
 
 void dir_block_remove(const struct geom *g, struct dirent_raw *e, struct dirent_raw *prev);
 

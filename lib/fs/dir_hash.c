@@ -13,10 +13,12 @@
 #define HASH_TEA      2u
 #define HASH_END      0xfffffffeu /* never a hash: marks the end of a folder */
 
+/* Without a branch: the sign is an offset that moves there and back. */
 static uint32_t char_value(const char *name, uint32_t i, bool is_signed)
 {
-	return is_signed ? (uint32_t)(int32_t)(signed char)name[i]
-			 : (uint32_t)(unsigned char)name[i];
+	uint32_t half = is_signed ? 0x80 : 0;
+
+	return ((unsigned char)name[i] ^ half) - half;
 }
 
 static uint32_t legacy(const char *name, uint32_t len, bool is_signed)
@@ -57,33 +59,58 @@ static uint32_t rol(uint32_t v, unsigned n)
 	return v << n | v >> (32 - n);
 }
 
-static uint32_t md4_mix(unsigned round, uint32_t x, uint32_t y, uint32_t z)
+typedef uint32_t mix_fn(uint32_t x, uint32_t y, uint32_t z);
+
+static uint32_t choose(uint32_t x, uint32_t y, uint32_t z)
 {
-	if (round == 0)
-		return z ^ (x & (y ^ z));
-	if (round == 1)
-		return (x & y) + ((x ^ y) & z);
+	return z ^ (x & (y ^ z));
+}
+
+static uint32_t most(uint32_t x, uint32_t y, uint32_t z)
+{
+	return (x & y) + ((x ^ y) & z);
+}
+
+static uint32_t parity(uint32_t x, uint32_t y, uint32_t z)
+{
 	return x ^ y ^ z;
 }
 
-/* Three rounds of eight steps over eight words of input. */
+struct md4_round {
+	mix_fn *mix;
+	uint8_t order[8], turn[4];
+	uint32_t add;
+};
+
+/* Four steps, from word i of the order on: the word that changes goes backwards, a, d, c, b. */
+static inline void four_steps(uint32_t v[4], const uint32_t in[8], const struct md4_round *r,
+			      unsigned i)
+{
+	const uint8_t *at = r->order + i;
+
+	v[0] = rol(v[0] + r->mix(v[1], v[2], v[3]) + in[at[0]] + r->add, r->turn[0]);
+	v[3] = rol(v[3] + r->mix(v[0], v[1], v[2]) + in[at[1]] + r->add, r->turn[1]);
+	v[2] = rol(v[2] + r->mix(v[3], v[0], v[1]) + in[at[2]] + r->add, r->turn[2]);
+	v[1] = rol(v[1] + r->mix(v[2], v[3], v[0]) + in[at[3]] + r->add, r->turn[3]);
+}
+
+/* Three rounds of eight steps over eight words of input.  The rounds are constants in one function
+ * so that a compiler sees each step's own: a folder's split hashes every name of a block. */
 static void half_md4(uint32_t state[4], const uint32_t in[8])
 {
-	static const uint8_t order[3][8] = {
-	    {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 7, 2, 6, 1, 5, 0, 4}};
-	static const uint8_t turn[3][4] = {{3, 7, 11, 19}, {3, 5, 9, 13}, {3, 9, 11, 15}};
-	static const uint32_t add[3] = {0, 0x5a827999, 0x6ed9eba1};
+	static const struct md4_round first = {choose, {0, 1, 2, 3, 4, 5, 6, 7}, {3, 7, 11, 19}, 0};
+	static const struct md4_round second = {
+	    most, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 5, 9, 13}, 0x5a827999};
+	static const struct md4_round third = {
+	    parity, {3, 7, 2, 6, 1, 5, 0, 4}, {3, 9, 11, 15}, 0x6ed9eba1};
 	uint32_t v[4] = {state[0], state[1], state[2], state[3]};
 
-	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < 8; i++) {
-			/* the word that changes goes backwards: a, d, c, b */
-			unsigned w = (4 - i % 4) % 4;
-			uint32_t f = md4_mix(round, v[(w + 1) % 4], v[(w + 2) % 4], v[(w + 3) % 4]);
-
-			v[w] = rol(v[w] + f + in[order[round][i]] + add[round], turn[round][i % 4]);
-		}
-	}
+	four_steps(v, in, &first, 0);
+	four_steps(v, in, &first, 4);
+	four_steps(v, in, &second, 0);
+	four_steps(v, in, &second, 4);
+	four_steps(v, in, &third, 0);
+	four_steps(v, in, &third, 4);
 	for (unsigned i = 0; i < 4; i++)
 		state[i] += v[i];
 }

@@ -554,14 +554,15 @@ static int make_room(struct task *t, struct ek_inode *dir, struct probe *p)
 
 /* ---- adding ---- */
 
-static int add_to_leaf(struct task *t, struct ek_inode *dir, struct buf *leaf, const char *name,
-		       uint32_t len, uint32_t ino, uint8_t type)
+static int add_to_leaf(struct task *t, struct ek_inode *dir, struct buf *leaf, uint32_t at,
+		       const char *name, uint32_t len, uint32_t ino, uint8_t type)
 {
 	int rc = leaf_write(t, leaf);
 
-	if (rc == 0)
-		rc = dir_block_add(&dir->img->geom, leaf->data, name, len, ino, type);
-	return rc < 0 ? rc : handle_dirty(t->user.current, leaf);
+	if (rc < 0)
+		return rc;
+	dir_block_fill(&dir->img->geom, leaf->data, at, name, len, ino, type);
+	return handle_dirty(t->user.current, leaf);
 }
 
 /* Splits the leaf when the name has no room in it, or in any case. */
@@ -571,24 +572,26 @@ static int add_name(struct task *t, struct ek_inode *dir, const char *name, uint
 	const struct geom *g = &dir->img->geom;
 	struct probe p;
 	struct buf *leaf = NULL;
+	uint32_t at = 0;
 	int rc = probe_name(t, dir, name, len, &p);
 	bool room;
 
 	if (rc == 0)
 		rc = dir_block_get(t, dir, child_of(&p.frames[p.levels]), &leaf);
-	room = rc == 0 && dir_block_has_room(g, leaf->data, len);
-	if (rc == 0 && (split || !room)) {
-		if (dir_block_find(g, leaf->data, name, len, NULL) != NULL)
-			rc = -EEXIST;
-		if (rc == 0)
-			rc = make_room(t, dir, &p);
+	if (rc == 0)
+		rc = dir_block_gap(g, leaf->data, name, len, &at);
+	room = rc == 0;
+	if (rc == -ENOSPC || (room && split)) {
+		rc = make_room(t, dir, &p);
 		if (rc == 0)
 			rc = split_leaf(t, dir, &p, &leaf);
 		if (rc == -ENODATA && room) /* a single entry cannot be divided */
 			rc = 0;
+		if (rc == 0)
+			rc = dir_block_gap(g, leaf->data, name, len, &at);
 	}
 	if (rc == 0)
-		rc = add_to_leaf(t, dir, leaf, name, len, ino, type);
+		rc = add_to_leaf(t, dir, leaf, at, name, len, ino, type);
 	buf_put(leaf);
 	probe_end(&p);
 	return rc;

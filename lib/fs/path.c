@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Paths to inodes, component by component.  A link's target is put in front of what is left of the
- * path; the whole may not exceed PATH_LIMIT, and at most 40 links are followed.
+ * path, in memory that only a path with links needs; the whole may not exceed PATH_LIMIT, and at
+ * most 40 links are followed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@
 
 struct walk {
 	struct ek_inode *at;
-	char *rest; /* what is left, in buf */
-	char *buf;  /* PATH_LIMIT bytes, filled from the end */
+	const char *rest, *end; /* what is left: of the caller's path, or in buf */
+	char *buf; /* NULL until a link is met; PATH_LIMIT bytes, filled from the end */
 	unsigned links;
 };
 
@@ -34,46 +35,78 @@ static int step_into(struct task *t, struct walk *w, const char *name, uint32_t 
 	return rc;
 }
 
+/* Moves what is left to where something can be put before it. */
+static int move_rest(struct task *t, struct walk *w)
+{
+	size_t len = (size_t)(w->end - w->rest);
+
+	if (w->buf != NULL)
+		return 0;
+	w->buf = malloc(PATH_LIMIT);
+	if (w->buf == NULL)
+		return diag_set(&t->img->diag, -ENOMEM, "out of memory for a path");
+	w->end = w->buf + PATH_LIMIT;
+	w->rest = memcpy(w->buf + PATH_LIMIT - len, w->rest, len);
+	return 0;
+}
+
+static int go_to_root(struct task *t, struct walk *w)
+{
+	struct ek_inode *root;
+	int rc = inode_get(t->img, (ek_inum){INUM_ROOT}, &root);
+
+	if (rc < 0)
+		return rc;
+	inode_put(t, w->at);
+	w->at = root;
+	return 0;
+}
+
 /* Puts the link's target before the rest of the path. */
 static int expand(struct task *t, struct walk *w, struct ek_inode *link)
 {
-	char target[4097];
-	size_t len;
+	char target[4097], *to;
+	size_t len, room;
 	int rc;
 
 	if (w->links++ == LINK_LIMIT)
 		return diag_set(&t->img->diag, -ELOOP, "too many links: more than %u", LINK_LIMIT);
 	rc = fs_readlink(t, link, target, sizeof(target));
+	if (rc == 0)
+		rc = move_rest(t, w);
 	if (rc < 0)
 		return rc;
 	len = strlen(target);
-	if (len + 1 > (size_t)(w->rest - w->buf))
+	room = (size_t)(w->rest - w->buf);
+	if (len + 1 > room)
 		return -ENAMETOOLONG;
-	*--w->rest = '/';
-	w->rest -= len;
-	memcpy(w->rest, target, len);
-	if (target[0] != '/')
-		return 0;
-	inode_put(t, w->at);
-	return inode_get(t->img, (ek_inum){INUM_ROOT}, &w->at);
+	to = w->buf + room - len - 1;
+	memcpy(to, target, len);
+	to[len] = '/';
+	w->rest = to;
+	return target[0] == '/' ? go_to_root(t, w) : 0;
+}
+
+static const char *skip_slashes(const char *p, const char *end)
+{
+	while (p < end && *p == '/')
+		p++;
+	return p;
 }
 
 /* One component; 0 when the path is used up. */
 static int step(struct task *t, struct walk *w, unsigned flags)
 {
+	const char *name = skip_slashes(w->rest, w->end);
 	struct ek_inode *next;
-	bool last;
-	size_t len;
-	char *name;
+	size_t len = 0;
 	int rc;
 
-	w->rest += strspn(w->rest, "/");
-	if (*w->rest == '\0')
+	if (name == w->end)
 		return 0;
-	name = w->rest;
-	len = strcspn(name, "/");
-	w->rest += len;
-	last = w->rest[strspn(w->rest, "/")] == '\0';
+	while (name + len < w->end && name[len] != '/')
+		len++;
+	w->rest = name + len;
 	if (len == 1 && name[0] == '.')
 		return inode_is_dir(w->at) ? 1 : -ENOTDIR;
 	if (len > NAME_MAX_BYTES)
@@ -81,7 +114,8 @@ static int step(struct task *t, struct walk *w, unsigned flags)
 	rc = step_into(t, w, name, (uint32_t)len, &next);
 	if (rc < 0)
 		return rc;
-	if (S_ISLNK(next->rec.mode) && !(last && (flags & WALK_NOFOLLOW) != 0)) {
+	if (S_ISLNK(next->rec.mode) &&
+	    ((flags & WALK_NOFOLLOW) == 0 || skip_slashes(w->rest, w->end) != w->end)) {
 		rc = expand(t, w, next);
 		inode_put(t, next);
 		return rc < 0 ? rc : 1;
@@ -91,37 +125,35 @@ static int step(struct task *t, struct walk *w, unsigned flags)
 	return 1;
 }
 
-int path_walk(struct task *t, const char *path, unsigned flags, struct ek_inode **ret)
+static int walk(struct task *t, const char *path, size_t len, unsigned flags, struct ek_inode **ret)
 {
-	struct walk w = {0};
-	size_t len = strlen(path);
+	struct walk w = {.rest = path, .end = path + len};
 	int rc;
 
 	if (len + 1 > PATH_LIMIT)
 		return -ENAMETOOLONG;
-	w.buf = malloc(PATH_LIMIT);
-	if (w.buf == NULL)
-		return diag_set(&t->img->diag, -ENOMEM, "out of memory for a path");
-	w.rest = w.buf + PATH_LIMIT - len - 1;
-	memcpy(w.rest, path, len + 1);
 	rc = inode_get(t->img, (ek_inum){INUM_ROOT}, &w.at);
-	if (rc == 0) {
-		while ((rc = step(t, &w, flags)) == 1)
-			continue;
-		if (rc == 0)
-			*ret = w.at;
-		else if (w.at != NULL)
-			inode_put(t, w.at);
-	}
+	if (rc < 0)
+		return rc;
+	while ((rc = step(t, &w, flags)) == 1)
+		continue;
+	if (rc == 0)
+		*ret = w.at;
+	else
+		inode_put(t, w.at);
 	free(w.buf);
 	return rc;
+}
+
+int path_walk(struct task *t, const char *path, unsigned flags, struct ek_inode **ret)
+{
+	return walk(t, path, strlen(path), flags, ret);
 }
 
 int path_parent(struct task *t, const char *path, struct ek_inode **dir, const char **name,
 		uint32_t *len)
 {
 	size_t end = strlen(path), start;
-	char *head;
 	int rc;
 
 	while (end > 0 && path[end - 1] == '/')
@@ -134,11 +166,7 @@ int path_parent(struct task *t, const char *path, struct ek_inode **dir, const c
 	if (end == start || (end - start == 1 && path[start] == '.') ||
 	    (end - start == 2 && path[start] == '.' && path[start + 1] == '.'))
 		return -EINVAL;
-	head = strndup(path, start);
-	if (head == NULL)
-		return diag_set(&t->img->diag, -ENOMEM, "out of memory for a path");
-	rc = path_walk(t, head, 0, dir);
-	free(head);
+	rc = walk(t, path, start, 0, dir);
 	if (rc < 0)
 		return rc;
 	if (!inode_is_dir(*dir)) {

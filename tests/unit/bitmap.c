@@ -60,6 +60,23 @@ static size_t slow_find(const uint8_t *map, size_t nbits, size_t from, bool valu
 	return from < nbits ? from : nbits;
 }
 
+TEST(searches_pass_long_runs_and_stop_at_their_end)
+{
+	enum { LONG = 1003 };
+	uint8_t *map = malloc((LONG + 7) / 8);
+
+	memset(map, 0xff, (LONG + 7) / 8);
+	for (size_t at = 0; at < LONG; at++) {
+		bitmap_clear(map, at);
+		for (size_t from = 0; from < 70 && from <= at; from += 23)
+			CHECK_INT(bitmap_find_next_zero(map, LONG, from), at);
+		CHECK_INT(bitmap_find_next_zero(map, at, 0), at);
+		CHECK_INT(bitmap_find_next_zero(map, LONG, at + 1), LONG);
+		bitmap_set(map, at);
+	}
+	free(map);
+}
+
 TEST(searches_agree_with_a_walk)
 {
 	for (unsigned seed = 0; seed < 20; seed++) {
