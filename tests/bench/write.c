@@ -48,13 +48,6 @@ static void open_ours(const char *path, uint32_t handle)
 	run(&o);
 }
 
-static void simple_ours(enum op_code code, uint32_t handle)
-{
-	struct op o = {.code = (uint8_t)code, .handle = handle};
-
-	run(&o);
-}
-
 static void write_ours(uint64_t off, uint64_t len)
 {
 	/* A source of ops fills the same struct again and again. */
