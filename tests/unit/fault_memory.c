@@ -57,7 +57,7 @@ char *__wrap_strdup(const char *s)
 
 static void fail_nth(bool for_good, const char *name)
 {
-	unsigned stride = getenv("EXTKIT_SLOW") != NULL ? 1 : 3, silent = 0, points = 0;
+	unsigned stride = getenv("EXTKIT_SLOW") != NULL ? 1 : 5, silent = 0, points = 0;
 	struct dev *base;
 
 	learn_model(&shape, &base);
