@@ -164,8 +164,18 @@ bool import_path2(struct importer *im, const struct name *n)
 	return len != 0;
 }
 
+/* Hostile logs claim offsets that no call can have. */
+static bool fits(const struct op *o)
+{
+	return o->off <= INT64_MAX && o->len <= INT64_MAX && (o->plain || o->off2 <= INT64_MAX);
+}
+
 void import_emit(struct importer *im)
 {
+	if (!fits(&im->op)) {
+		im->counts.unplaced++;
+		return;
+	}
 	im->counts.ops++;
 	if (reorder_put(im->order, &im->op) < 0)
 		import_fail(im, -ENOMEM, "no memory for an op");

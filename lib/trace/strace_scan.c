@@ -86,12 +86,12 @@ static char *prefix(struct strace_clock *c, char *p, struct strace_line *l)
 	p = skip_spaces(p);
 	if (strncmp(p, "[pid ", 5) == 0) {
 		at = digits(skip_spaces(p + 5), &v);
-		l->has_pid = *at == ']';
+		l->has_pid = *at == ']' && v < OP_NO_THREAD;
 		l->pid = (uint32_t)v;
-		p = skip_spaces(*at == ']' ? at + 1 : at);
+		p = l->has_pid ? skip_spaces(at + 1) : at;
 	}
 	at = is_digit(*p) ? digits(p, &v) : p;
-	if (at > p && *at == ' ' && !l->has_pid) {
+	if (at > p && *at == ' ' && !l->has_pid && v < OP_NO_THREAD) {
 		l->has_pid = true;
 		l->pid = (uint32_t)v;
 		p = skip_spaces(at);

@@ -15,6 +15,27 @@ static struct import_counts counts;
 
 enum what { FIO, EVENTS };
 
+/* What an import writes is a trace that its own reader takes. */
+static void check_readable(const void *p, size_t n)
+{
+	struct op_source *s;
+	struct instream *in;
+	const struct op *o;
+	struct diag d = {0};
+	int rc = instream_memory(p, n, "again", 0, &d, &in);
+
+	if (rc == 0)
+		rc = wtr_read(in, 0, &d, &s);
+	if (rc == 0) {
+		while ((rc = op_next(s, &o)) > 0)
+			;
+		CHECK(rc < 0 || op_whole(s));
+		op_source_close(s);
+	}
+	if (rc < 0)
+		TAP_FAIL("%s", d.text);
+}
+
 /* The items behind the header and sections, one per line. */
 static char *import_text(enum what what, const char *log, size_t len, unsigned flags)
 {
@@ -35,6 +56,7 @@ static char *import_text(enum what what, const char *log, size_t len, unsigned f
 	if (outstream_memory(&diag, &out) == 0 && wtr_write(out, &diag, &k) == 0) {
 		if (op_copy(s, k) == 0) {
 			p = outstream_bytes(out, &n);
+			check_readable(p, n);
 			at = memmem(p, n, "%ops\n", 5);
 			text = at ? strndup(at + 5, n - (size_t)(at + 5 - (const char *)p))
 				  : strdup("");

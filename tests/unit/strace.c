@@ -44,6 +44,27 @@ static char *strip(const char *text, bool with_threads)
 	return out;
 }
 
+/* What an import writes is a trace that its own reader takes. */
+static void check_readable(const void *p, size_t n)
+{
+	struct op_source *s;
+	struct instream *in;
+	const struct op *o;
+	struct diag d = {0};
+	int rc = instream_memory(p, n, "again", 0, &d, &in);
+
+	if (rc == 0)
+		rc = wtr_read(in, 0, &d, &s);
+	if (rc == 0) {
+		while ((rc = op_next(s, &o)) > 0)
+			;
+		CHECK(rc < 0 || op_whole(s));
+		op_source_close(s);
+	}
+	if (rc < 0)
+		TAP_FAIL("%s", d.text);
+}
+
 static char *write_text(struct op_source *s)
 {
 	struct outstream *out;
@@ -55,6 +76,7 @@ static char *write_text(struct op_source *s)
 	if (outstream_memory(&diag, &out) == 0 && wtr_write(out, &diag, &k) == 0) {
 		if (op_copy(s, k) == 0) {
 			p = outstream_bytes(out, &n);
+			check_readable(p, n);
 			text = calloc(1, n + 1);
 			memcpy(text, p, n);
 		}
@@ -571,6 +593,25 @@ TEST(nonsense_is_survived)
 
 	CHECK(whole != NULL || diag.code == -E2BIG);
 	free(whole);
+}
+
+TEST(numbers_that_no_op_can_hold_are_counted)
+{
+	check("1 1.0 openat(AT_FDCWD, \"/t/a\", O_RDWR|O_CREAT, 0644) = 3\n"
+	      "1 1.2 lseek(3, 9223372036854775807, SEEK_SET) = 9223372036854775807\n"
+	      "1 1.3 write(3, \"abc\", 3) = 3\n"
+	      "1 1.4 write(3, \"abc\", 3) = 3\n"
+	      "1 1.5 pwrite64(3, \"\"..., 3, 0) = 9999999999999999999\n"
+	      "1 1.6 ftruncate(3, -1) = 0\n"
+	      "1 1.7 fallocate(3, 0, -4096, 9223372036854775807) = 0\n"
+	      "99999999999999999999 1.8 fsync(3) = 0\n"
+	      "[pid 4294967296] 1.9 fsync(3) = 0\n"
+	      "1 2.0 fsync(3) = 0\n",
+	      "open h1 /a rw flags=creat mode=0644\n"
+	      "write h1 9223372036854775807 3 data=x:616263\n"
+	      "fsync h1\n");
+	CHECK_INT(counts.unplaced, 2);
+	CHECK_INT(counts.cut, 2);
 }
 
 TEST(a_log_cut_at_any_byte_is_imported)
