@@ -43,7 +43,7 @@ static const struct opt replay_options[] = {
     OPT_FLAG(T, nodelalloc, 0, "nodelalloc", N_("allocate when data are written to the cache")),
     OPT_FLAG(T, dioread_lock, 0, "dioread-lock", N_("allocate written extents, as older ext4 did")),
     OPT_FLAG(T, no_stores, 0, "no-stores", N_("leave stores through mappings out")),
-    OPT_FLAG(T, lenient, 0, "lenient", N_("count operations that cannot be done and go on")),
+    OPT_FLAG(T, lenient, 0, "lenient", N_("count and list what cannot be read or done and go on")),
     OPT_FLAG(T, crash, 0, "crash", N_("end as a power cut would: nothing pending is written")),
     OPT_FLAG(T, all, 'a', "all", N_("rows of nothing too")),
     OPT_END,

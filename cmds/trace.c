@@ -38,8 +38,7 @@ struct trace_opts {
 #define ROW_OUTPUT OPT_CHOICE(T, output, 0, "output", "auto|wtr|wtb|fio", N_("the form to write"))
 #define ROW_LEVEL \
 	OPT_NUMBER(T, level, 0, "level", N_("N"), N_("zstd level of compressed output, usually 3"))
-#define ROW_LENIENT \
-	OPT_FLAG(T, lenient, 0, "lenient", N_("count operations that are not known and go on"))
+#define ROW_LENIENT  OPT_FLAG(T, lenient, 0, "lenient", N_("count what cannot be read and go on"))
 #define ROW_NO_READS OPT_FLAG(T, no_reads, 0, "no-reads", N_("leave reads out"))
 #define ROW_SCRUB    OPT_FLAG(T, scrub, 0, "scrub", N_("drop recorded bytes and their checksums"))
 #define ROW_CHECKSUMS                          \

@@ -33,7 +33,7 @@ enum ek_replay_clock {
 
 enum ek_replay_flag {
 	EK_REPLAY_NO_STORES = 1 << 0,  /* leave stores through mappings out */
-	EK_REPLAY_LENIENT = 1 << 1,    /* ops on unknown handles are counted, not fatal */
+	EK_REPLAY_LENIENT = 1 << 1,    /* what cannot be read or done is counted, not fatal */
 	EK_REPLAY_NO_INITIAL = 1 << 2, /* do not make the files that were there before */
 	EK_REPLAY_CRASH = 1 << 3,      /* stop as a power cut would: nothing pending is written */
 	EK_REPLAY_NODELALLOC = 1 << 4,
@@ -87,7 +87,7 @@ struct ek_replay_options {
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",
- * "missed". */
+ * "missed", "skipped": the first things that were passed over, FILE:LINE:COLUMN and why. */
 struct ek_replay_row {
 	const char *group, *name;
 	uint64_t value;

@@ -39,10 +39,10 @@ enum ek_trace_format {
 };
 
 enum ek_trace_flag {
-	EK_TRACE_LENIENT = 1 << 0,       /* count and keep ops that are not known */
-	EK_TRACE_NO_READS = 1 << 1,      /* leave reads out */
-	EK_TRACE_SCRUB = 1 << 2,         /* drop all recorded bytes and checksums of them */
-	EK_TRACE_CHECKSUMS = 1 << 3,     /* keep checksums of recorded bytes, not the bytes */
+	EK_TRACE_LENIENT = 1 << 0,   /* count ops that are not known and lines that make no sense */
+	EK_TRACE_NO_READS = 1 << 1,  /* leave reads out */
+	EK_TRACE_SCRUB = 1 << 2,     /* drop all recorded bytes and checksums of them */
+	EK_TRACE_CHECKSUMS = 1 << 3, /* keep checksums of recorded bytes, not the bytes */
 	EK_TRACE_GUESS_STORES = 1 << 4,  /* strace: take an msync for stores to all it covers */
 	EK_TRACE_OBSERVED = 1 << 5,      /* events: keep them as observed lines too */
 	EK_TRACE_EVENTS_ONLY = 1 << 6,   /* events: observed lines, no ops made from them */
@@ -77,7 +77,8 @@ struct ek_trace_options {
 /* One fact.  group and name are constant English words, except for names of unknown calls, ops seen
  * in lenient reading and observed events.  What makes no sense for a row is 0. */
 struct ek_trace_row {
-	const char *group; /* "import", "unknown", "trace", "op", "thread", "observed", "repair" */
+	const char *group; /* "import", "unknown", "trace", "op", "thread", "observed", "repair",
+			    * "skipped": the first lines that were passed over, FILE:LINE and why */
 	const char *name;
 	uint64_t count;
 	uint64_t bytes;

@@ -208,7 +208,11 @@ static void cut_close(struct op_source *base)
 	free(c);
 }
 
-static const struct op_source_ops cut_ops = {cut_next, cut_whole, cut_close};
+static const struct op_source_ops cut_ops = {
+    .next = cut_next,
+    .whole = cut_whole,
+    .close = cut_close,
+};
 
 int cut_filter(struct op_source *in, const struct cut_range *range, struct op_source **ret)
 {

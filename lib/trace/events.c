@@ -107,7 +107,7 @@ static void one_line(struct events *e, char *line, size_t n)
 		}
 		one_event(e, &l);
 	} else if (n && line[0] != '#' && strncmp(line, "cpus=", 5) != 0) {
-		e->im.counts.cut++;
+		import_cut(&e->im, instream_name(e->lines.in), e->lines.number);
 	}
 }
 
@@ -196,7 +196,11 @@ static void events_close(struct op_source *base)
 	free(e);
 }
 
-static const struct op_source_ops events_ops = {events_next, events_whole, events_close};
+static const struct op_source_ops events_ops = {
+    .next = events_next,
+    .whole = events_whole,
+    .close = events_close,
+};
 
 int events_import(struct instream *in, const struct import_options *opt, struct diag *d,
 		  struct op_source **ret)

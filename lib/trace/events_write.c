@@ -54,7 +54,7 @@ void events_write_begin(struct events *e, struct thread *t, const struct event_l
 
 	if (!events_ino(l, &ino) || !event_number(l->fields, "pos", &pos) ||
 	    !event_number(l->fields, "len", &len) || pos > INT64_MAX || len > INT64_MAX) {
-		e->im.counts.cut++;
+		import_cut(&e->im, instream_name(e->lines.in), e->lines.number);
 		return;
 	}
 	t->last_ino = ino;
@@ -77,7 +77,7 @@ void events_write_end(struct events *e, struct thread *t, const struct event_lin
 
 	if (!events_ino(l, &ino) || !event_number(l->fields, "copied", &copied) ||
 	    !event_number(l->fields, "pos", &pos) || copied > INT64_MAX) {
-		e->im.counts.cut++;
+		import_cut(&e->im, instream_name(e->lines.in), e->lines.number);
 		return;
 	}
 	e->saw_end = true;

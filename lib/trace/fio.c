@@ -189,7 +189,7 @@ static void do_action(struct fio *f, const struct words *w, unsigned at)
 		else if (!actions[i].word)
 			import_unknown(&f->im, action, strlen(action));
 		else
-			f->im.counts.cut++;
+			import_cut(&f->im, instream_name(f->lines.in), f->lines.number);
 	}
 }
 
@@ -201,7 +201,7 @@ static bool do_wait(struct fio *f, const struct words *w)
 	if (f->version != 2 || w->n < 3 || strcmp(w->w[1], "wait") != 0)
 		return false;
 	if (!two_numbers(w, 2, &us, &unused) || us > UINT64_MAX / 2000) {
-		f->im.counts.cut++;
+		import_cut(&f->im, instream_name(f->lines.in), f->lines.number);
 		return true;
 	}
 	if (f->im.opt.flags & IMPORT_WAIT_RELATIVE)
@@ -221,7 +221,7 @@ static void one_line(struct fio *f, char *line, size_t n)
 	if (f->lines.torn || f->lines.too_long || memchr(line, 0, n) || !split(line, &w) ||
 	    w.n <= at || (f->version == 3 && !parse_number(w.w[0], strlen(w.w[0]), 10, &us)) ||
 	    us > UINT64_MAX / 2000) {
-		f->im.counts.cut++;
+		import_cut(&f->im, instream_name(f->lines.in), f->lines.number);
 		return;
 	}
 	if (do_wait(f, &w))
@@ -283,7 +283,11 @@ static void fio_close(struct op_source *base)
 	free(f);
 }
 
-static const struct op_source_ops fio_ops = {fio_next, fio_whole, fio_close};
+static const struct op_source_ops fio_ops = {
+    .next = fio_next,
+    .whole = fio_whole,
+    .close = fio_close,
+};
 
 static int read_version(struct fio *f)
 {

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "trace/blobs.h"
 #include "trace/manifest.h"
+#include "trace/notes.h"
 
 #define UNKNOWNS_MAX 512
 
@@ -105,6 +106,12 @@ void import_fail(struct importer *im, int err, const char *what)
 {
 	if (im->err == 0)
 		im->err = diag_set(im->base.d, err, "import: %s", what);
+}
+
+void import_cut(struct importer *im, const char *file, uint64_t line)
+{
+	im->counts.cut++;
+	notes_cut(im->base.notes, file, line);
 }
 
 void import_unknown(struct importer *im, const char *name, size_t n)

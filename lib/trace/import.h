@@ -96,6 +96,9 @@ void import_free(struct importer *im);
 /* Writes the header lines, once the start is known. */
 int import_header(struct importer *im, const char *source, const char *clock);
 
+/* Counts and notes a line that ends too early or makes no sense. */
+void import_cut(struct importer *im, const char *file, uint64_t line);
+
 /* Remembers an unknown call or event. */
 void import_unknown(struct importer *im, const char *name, size_t n);
 

@@ -228,7 +228,11 @@ static void manifest_close(struct op_source *base)
 	free(m);
 }
 
-static const struct op_source_ops manifest_ops = {manifest_next, manifest_whole, manifest_close};
+static const struct op_source_ops manifest_ops = {
+    .next = manifest_next,
+    .whole = manifest_whole,
+    .close = manifest_close,
+};
 
 /* The root without a slash at its end, so that "/" is empty. */
 static char *clean_root(const char *root)

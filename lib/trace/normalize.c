@@ -159,8 +159,11 @@ static void normalize_close(struct op_source *base)
 	free(n);
 }
 
-static const struct op_source_ops normalize_ops = {normalize_next, normalize_whole,
-						   normalize_close};
+static const struct op_source_ops normalize_ops = {
+    .next = normalize_next,
+    .whole = normalize_whole,
+    .close = normalize_close,
+};
 
 int normalize_filter(struct op_source *in, unsigned flags, struct op_source **ret)
 {
@@ -235,7 +238,11 @@ static void less_close(struct op_source *base)
 	free(l);
 }
 
-static const struct op_source_ops less_ops = {less_next, less_whole, less_close};
+static const struct op_source_ops less_ops = {
+    .next = less_next,
+    .whole = less_whole,
+    .close = less_close,
+};
 
 int data_filter(struct op_source *in, unsigned flags, struct op_source **ret)
 {

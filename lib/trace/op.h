@@ -50,6 +50,7 @@
 #include <string.h>
 
 struct diag;
+struct notes;
 
 enum op_code {
 	OP_NONE,
@@ -275,13 +276,16 @@ struct op_header {
 struct op_source {
 	const struct op_source_ops *ops;
 	struct op_header header;
-	struct diag *d; /* of the caller, may be NULL */
+	struct diag *d;      /* of the caller, may be NULL */
+	struct notes *notes; /* of the caller, may be NULL: what is passed over */
 };
 
 struct op_source_ops {
 	int (*next)(struct op_source *s, const struct op **ret);
 	bool (*whole)(const struct op_source *s);
 	void (*close)(struct op_source *s);
+	/* "FILE:LINE:COLUMN" of the item handed out last; NULL when items have no line. */
+	void (*where)(const struct op_source *s, char *text, size_t size);
 };
 
 static inline int op_next(struct op_source *s, const struct op **ret)

@@ -17,14 +17,17 @@
 #include "base/mem.h"
 #include "trace/job.h"
 #include "trace/manifest.h"
+#include "trace/notes.h"
 #include "trace/target.h"
 
 #define DEFAULT_HZ    250u
 #define PROGRESS_STEP 65536u
+#define PLACE_MAX     200u
 
 struct ek_replay_report {
 	struct ek_replay_row *rows;
 	size_t count, cap;
+	struct notes notes; /* hold names of rows */
 };
 
 struct replay {
@@ -35,6 +38,8 @@ struct replay {
 	uint64_t ops[OP_COUNT], failed[OP_COUNT];
 	uint64_t done, lost, missed, bytes;
 	uint64_t wall_start;
+	struct notes notes;
+	const char *trace;
 	uint64_t clock;    /* where the replayed program's clock stands, ns */
 	uint32_t unopened; /* handle of the first open that failed, and why */
 	int unopened_why;
@@ -61,6 +66,7 @@ void ek_replay_report_free(struct ek_replay_report *r)
 	if (r == NULL)
 		return;
 	free(r->rows);
+	notes_free(&r->notes);
 	free(r);
 }
 
@@ -104,6 +110,20 @@ static int add_extents(struct ek_replay_report *r, struct target *t)
 	return rc < 0 ? rc : add_row(r, "extent", "blocks of the largest", e->largest);
 }
 
+/* The report keeps the notes. */
+static int add_notes(struct ek_replay_report *r, struct notes *notes)
+{
+	int rc = 0;
+
+	r->notes = *notes;
+	*notes = (struct notes){.n = 0};
+	for (unsigned i = 0; i < r->notes.n && rc == 0; i++)
+		rc = add_row(r, "skipped", r->notes.text[i], 1);
+	if (rc == 0 && r->notes.total > r->notes.n)
+		rc = add_row(r, "skipped", "others", r->notes.total - r->notes.n);
+	return rc;
+}
+
 static int make_report(struct replay *rp, struct ek_replay_report **ret)
 {
 	struct ek_replay_report *r = mem_zero(sizeof(*r));
@@ -122,6 +142,8 @@ static int make_report(struct replay *rp, struct ek_replay_report **ret)
 		rc = add_row(r, "missed", "events lost while recording", rp->lost);
 	if (rc == 0 && rp->missed != 0)
 		rc = add_row(r, "missed", "ops on unknown handles", rp->missed);
+	if (rc == 0)
+		rc = add_notes(r, &rp->notes);
 	if (rc == 0)
 		rc = add_row(r, "time", "ops", rp->done);
 	if (rc == 0)
@@ -159,29 +181,61 @@ static int advance(struct replay *rp, const struct op *o)
 	return rp->target->ops->tick(rp->target, ns);
 }
 
+/* Where the op stands in the trace: "FILE:LINE:COLUMN", or "FILE: op N" where nobody knows. */
+static void find_place(const struct replay *rp, char *text, size_t size)
+{
+	if (rp->source->ops->where != NULL)
+		rp->source->ops->where(rp->source, text, size);
+	else
+		snprintf(text, size, "%s: op %llu", rp->trace, (unsigned long long)rp->done);
+}
+
+/* The trace's fault: the end of the run, or a note. */
+static int trace_fault(struct replay *rp, const struct op *o, const char *why)
+{
+	struct diag *d = &rp->ctx->diag;
+	char at[PLACE_MAX];
+
+	find_place(rp, at, sizeof(at));
+	if ((rp->opt.flags & EK_REPLAY_LENIENT) == 0)
+		return diag_replace(d, -EINVAL, "%s: %s: %s", at, op_word(o->code), why);
+	notes_add(&rp->notes, "%s: %s: %s", at, op_word(o->code), why);
+	diag_clear(d);
+	return 0;
+}
+
 /* An op on a handle that is not open: the trace's fault, unless its open failed here. */
 static int note_missed(struct replay *rp, const struct op *o)
 {
-	struct diag *d = &rp->ctx->diag;
-	unsigned long long at = rp->done;
+	uint32_t handle = o->handle2 != 0 ? o->handle2 : o->handle;
+	char why[DIAG_TEXT];
 
 	rp->missed++;
-	if ((rp->opt.flags & EK_REPLAY_LENIENT) != 0) {
-		diag_clear(d);
-		return 0;
-	}
-	if (rp->unopened_why != 0 && rp->unopened == o->handle)
-		return diag_replace(d, -EINVAL,
-				    "op %llu: %s on handle h%u, which could not be opened: %s", at,
-				    op_word(o->code), o->handle, strerror(-rp->unopened_why));
-	return diag_replace(d, -EINVAL, "op %llu: %s on handle h%u, which is not open", at,
-			    op_word(o->code), o->handle);
+	if (o->handle == 0)
+		snprintf(why, sizeof(why), "h0 is no handle");
+	else if (rp->unopened_why != 0 && rp->unopened == o->handle)
+		snprintf(why, sizeof(why), "handle h%u could not be opened: %s", o->handle,
+			 strerror(-rp->unopened_why));
+	else if (handle != o->handle)
+		snprintf(why, sizeof(why), "handle h%u or h%u is not open", o->handle, handle);
+	else
+		snprintf(why, sizeof(why), "handle h%u is not open", o->handle);
+	return trace_fault(rp, o, why);
 }
 
 static bool ends_run(int rc)
 {
 	return rc == -ENOSPC || rc == -EIO || rc == -EUCLEAN || rc == -EBADMSG || rc == -ENOMEM ||
-	       rc == -EROFS || rc == -EINVAL;
+	       rc == -EROFS;
+}
+
+/* An attribute that has no room in its inode: other ops are not harmed by that. */
+static bool lacks_nothing(const struct replay *rp, int rc)
+{
+	const struct diag *d = &rp->ctx->diag;
+
+	return (rp->opt.flags & EK_REPLAY_LENIENT) != 0 && rc == -ENOSPC && !d->host &&
+	       d->need_blocks == 0 && d->need_inodes == 0;
 }
 
 /* A call that failed in the replay but not in the recording is counted; some failures end the run.
@@ -189,7 +243,7 @@ static bool ends_run(int rc)
 static int note_failure(struct replay *rp, const struct op *o, int rc)
 {
 	struct diag *d = &rp->ctx->diag;
-	char why[sizeof(d->text)];
+	char why[DIAG_TEXT], at[PLACE_MAX];
 	bool host;
 
 	rp->failed[o->code]++;
@@ -199,14 +253,17 @@ static int note_failure(struct replay *rp, const struct op *o, int rc)
 		rp->unopened = o->handle;
 		rp->unopened_why = rc;
 	}
+	snprintf(why, sizeof(why), "%s", d->code != 0 ? d->text : strerror(-rc));
+	if (rc == -EINVAL || lacks_nothing(rp, rc))
+		return trace_fault(rp, o, why);
+	find_place(rp, at, sizeof(at));
 	if (!ends_run(rc)) {
+		notes_add(&rp->notes, "%s: %s: %s", at, op_word(o->code), why);
 		diag_clear(d);
 		return 0;
 	}
-	snprintf(why, sizeof(why), "%s", d->code != 0 ? d->text : strerror(-rc));
 	host = d->host;
-	diag_replace(d, rc, "%.380s: op %llu, %s", why, (unsigned long long)rp->done,
-		     op_word(o->code));
+	diag_replace(d, rc, "%.300s: %s, %s", why, at, op_word(o->code));
 	d->host = host;
 	return rc;
 }
@@ -374,7 +431,7 @@ int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,
 	      const struct ek_replay_options *opt, struct ek_replay_report **ret)
 {
 	struct ek_trace_options to = {.size = sizeof(to)};
-	struct replay rp = {.ctx = ctx};
+	struct replay rp = {.ctx = ctx, .trace = trace};
 	enum ek_trace_format format;
 	int rc;
 
@@ -385,6 +442,8 @@ int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,
 		rc = job_source(&trace, 1, &to, false, &ctx->diag, &rp.source, &format);
 	}
 	if (rc == 0)
+		rp.source->notes = &rp.notes;
+	if (rc == 0)
 		rc = open_target(&rp, target);
 	if (rc == 0)
 		rc = run_all(&rp);
@@ -393,5 +452,6 @@ int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,
 	if (rp.target != NULL)
 		rp.target->ops->close(rp.target);
 	op_source_close(rp.source);
+	notes_free(&rp.notes);
 	return rc < 0 ? rc : 0;
 }

@@ -108,3 +108,14 @@ int report_import(struct ek_trace_report *r, const struct op_source *s)
 		err = report_add(r, "unknown", u[i].name, true, u[i].count, 0, 0);
 	return err;
 }
+
+int report_notes(struct ek_trace_report *r, const struct notes *notes)
+{
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < notes->n; i++)
+		err = report_add(r, "skipped", notes->text[i], true, 1, 0, 0);
+	if (err == 0 && notes->total > notes->n)
+		err = report_add(r, "skipped", "others", false, notes->total - notes->n, 0, 0);
+	return err;
+}

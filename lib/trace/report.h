@@ -5,6 +5,7 @@
 
 #include "extkit/trace.h"
 #include "trace/import.h"
+#include "trace/notes.h"
 
 struct ek_trace_report {
 	struct ek_trace_row *rows;
@@ -21,6 +22,9 @@ int report_add(struct ek_trace_report *r, const char *group, const char *name, b
 
 /* All counters of an importer that are not 0 (lines, calls and ops always). */
 int report_import(struct ek_trace_report *r, const struct op_source *s);
+
+/* What was passed over: a row for each note kept, one for the number of others. */
+int report_notes(struct ek_trace_report *r, const struct notes *notes);
 
 /* What passes by: counts per op, thread and observed event. */
 struct tally;

@@ -90,7 +90,11 @@ static void strace_close(struct op_source *base)
 	free(s);
 }
 
-static const struct op_source_ops strace_ops = {strace_next, strace_whole, strace_close};
+static const struct op_source_ops strace_ops = {
+    .next = strace_next,
+    .whole = strace_whole,
+    .close = strace_close,
+};
 
 /* Looks at the first line for the start of the trace. */
 static int start(struct strace *s)

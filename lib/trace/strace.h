@@ -78,6 +78,9 @@ void strace_input_close(struct strace_input *in);
 /* 1 with a line, 0 at the end, or an error.  *torn: the line has no LF or was too long. */
 int strace_input_next(struct strace_input *in, struct strace_line *ret, bool *torn);
 
+/* Where the last line stands. */
+const char *strace_input_where(const struct strace_input *in, uint64_t *ret_line);
+
 /* No line to come begins earlier than this, unfinished calls aside. */
 uint64_t strace_input_earliest(const struct strace_input *in);
 
@@ -109,6 +112,9 @@ struct strace {
 
 /* Works on one line.  torn: it has no LF. */
 void strace_line_do(struct strace *s, struct strace_line *l, bool torn);
+
+/* Counts and notes a line that ends too early or makes no sense. */
+void strace_cut(struct strace *s);
 
 /* Tools of the handlers. */
 

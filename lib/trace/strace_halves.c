@@ -107,6 +107,14 @@ static void drop_pending(struct strace *s, struct task *t)
 	p->ofd = NULL;
 }
 
+void strace_cut(struct strace *s)
+{
+	uint64_t line;
+	const char *file = strace_input_where(s->input, &line);
+
+	import_cut(&s->im, file, line);
+}
+
 static void unfinished(struct strace *s, struct task *t, const struct strace_row *row,
 		       const struct strace_line *l)
 {
@@ -146,7 +154,7 @@ static void complete(struct strace *s, struct task *t, const struct strace_row *
 	struct strace_call *c = &s->call;
 
 	if (!strace_split(text, end, c)) {
-		s->im.counts.cut++;
+		strace_cut(s);
 		return;
 	}
 	s->im.counts.calls++;
@@ -234,7 +242,7 @@ void strace_line_do(struct strace *s, struct strace_line *l, bool torn)
 		return;
 	}
 	if (l->kind == STRACE_NOISE || (torn && l->kind != STRACE_CALL)) {
-		im->counts.cut++;
+		strace_cut(s);
 		return;
 	}
 	row = strace_find(s->table, l->name, l->name_n);

@@ -187,6 +187,14 @@ int strace_input_next(struct strace_input *in, struct strace_line *ret, bool *to
 	return 1;
 }
 
+const char *strace_input_where(const struct strace_input *in, uint64_t *ret_line)
+{
+	const struct log *g = in->last != NULL ? in->last : &in->logs[0];
+
+	*ret_line = g->lines.number;
+	return instream_name(g->lines.in);
+}
+
 uint64_t strace_input_earliest(const struct strace_input *in)
 {
 	uint64_t t = UINT64_MAX;

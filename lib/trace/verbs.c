@@ -24,6 +24,7 @@ struct job {
 	struct job_output out;
 	struct tally *tally;
 	struct ek_trace_report *report;
+	struct notes notes; /* what reading passed over */
 	uint64_t items;
 	int read_error; /* of a repair: where reading ended */
 };
@@ -51,6 +52,7 @@ static int job_open(struct job *j, struct ek_ctx *ctx, const char *const *inputs
 	if (err < 0)
 		return err;
 	j->first = j->source;
+	j->source->notes = &j->notes;
 	j->tally = tally_new();
 	j->report = report_new();
 	return j->tally && j->report ? 0 : no_memory(j);
@@ -148,6 +150,8 @@ static int report_text(struct job *j)
 	if (err == 0 && (j->opt.flags & EK_TRACE_LENIENT))
 		err =
 		    report_add(j->report, "trace", "unknown words", false, c->unknown_words, 0, 0);
+	if (err == 0 && c->bad_lines != 0)
+		err = report_add(j->report, "trace", "bad lines", false, c->bad_lines, 0, 0);
 	return err;
 }
 
@@ -163,6 +167,8 @@ static int write_report(struct job *j, bool full)
 				 fio_sink_left_out(j->out.sink), 0, 0);
 	if (err == 0 && j->format == EK_TRACE_WTR)
 		err = report_text(j);
+	if (err == 0)
+		err = report_notes(j->report, &j->notes);
 	return err < 0 ? no_memory(j) : 0;
 }
 
@@ -176,6 +182,7 @@ static int job_end(struct job *j, int err, struct ek_trace_report **ret)
 	}
 	op_source_close(j->source);
 	tally_free(j->tally);
+	notes_free(&j->notes);
 	if (err == 0 && ret)
 		*ret = j->report;
 	else

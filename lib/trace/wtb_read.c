@@ -263,7 +263,11 @@ static void wtb_close(struct op_source *base)
 	free(s);
 }
 
-static const struct op_source_ops wtb_source_ops = {wtb_next, wtb_whole, wtb_close};
+static const struct op_source_ops wtb_source_ops = {
+    .next = wtb_next,
+    .whole = wtb_whole,
+    .close = wtb_close,
+};
 
 int wtb_read(struct instream *in, unsigned flags, struct diag *d, struct op_source **ret)
 {

@@ -18,14 +18,15 @@ struct outstream;
 #define WTR_LINE_MAX ((size_t)64 << 10)
 
 enum wtr_flag {
-	WTR_LENIENT =
-	    1, /* unknown ops and words become OP_UNKNOWN or extra text, and are counted */
+	WTR_LENIENT = 1, /* unknown ops and words become OP_UNKNOWN or extra text, lines that make
+			  * no sense gaps; all are counted and noted */
 };
 
 struct wtr_counts {
 	uint64_t lines;
 	uint64_t unknown_ops;
 	uint64_t unknown_words;
+	uint64_t bad_lines;
 };
 
 /* in becomes the source's own, even on failure.  The header is read before this returns. */

@@ -216,7 +216,7 @@ int parse_timed(struct line_parser *lp, struct cursor *c)
 	char *at;
 	int err = parse_head(o, c);
 
-	at = c->p;
+	lp->word = at = c->p;
 	if (err < 0 || (err = cur_token(c, &word)) < 0)
 		return err;
 	if (word.n == 1 && word.p[0] == '~')

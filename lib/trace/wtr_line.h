@@ -20,6 +20,7 @@ struct line_parser {
 	bool lenient;
 	struct wtr_counts counts;
 	struct blobs *blobs;
+	const char *word; /* of the op in its line */
 	struct op op;
 	struct op_node node;
 	struct op_extent *extents;

@@ -10,11 +10,13 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "trace/base64.h"
+#include "trace/notes.h"
 #include "trace/stream.h"
 #include "trace/wtr.h"
 #include "trace/wtr_line.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,10 @@ struct wtr_source {
 	size_t held_n;
 	uint32_t crc, crc_before; /* of all lines; of all but the last */
 	uint64_t timed;
+	const char *line; /* the last one */
+	uint64_t time;    /* of the last item that had one */
 	bool in_init, whole, done;
+	bool refused; /* by refuse() rather than by the host */
 	int err;
 	uint8_t blob_hash[32]; /* the blob being read */
 	uint8_t *blob;
@@ -40,6 +45,7 @@ struct wtr_source {
 
 static int refuse(struct wtr_source *s, const char *line, const char *at, const char *why)
 {
+	s->refused = true;
 	s->err =
 	    diag_set(s->base.d, -EINVAL, "%s:%llu:%llu: %s", instream_name(s->lines.in),
 		     (unsigned long long)s->lines.number, (unsigned long long)(at - line) + 1, why);
@@ -181,6 +187,7 @@ static int end_line(struct wtr_source *s, const char *line, const char *args)
 		return refuse(s, line, args, "expected ops=NUMBER crc32c=HEX");
 	s->done = true;
 	if (ops != s->timed || want != (uint32_t)~s->crc_before) {
+		s->refused = true;
 		s->err = diag_set(s->base.d, -EINVAL,
 				  "%s:%llu:1: %%end says ops=%llu crc32c=%08llx, the file has "
 				  "ops=%llu crc32c=%08x",
@@ -260,6 +267,23 @@ static void take_text(struct op *o, enum op_code code, const char *p, size_t n)
 	o->extra = (struct op_str){p, (uint32_t)n};
 }
 
+static void wtr_where(const struct op_source *base, char *text, size_t size)
+{
+	const struct wtr_source *s = (const struct wtr_source *)base;
+
+	snprintf(text, size, "%s:%llu:%llu", instream_name(s->lines.in),
+		 (unsigned long long)s->lines.number,
+		 (unsigned long long)(s->lp.word - s->line) + 1);
+}
+
+static void note_unknown(struct wtr_source *s)
+{
+	char at[200];
+
+	wtr_where(&s->base, at, sizeof(at));
+	notes_add(s->base.notes, "%s: unknown op %.60s", at, s->lp.op.name.p);
+}
+
 /* 1 with an item in s->lp.op, 0 when the line had none, or an error. */
 static int one_line(struct wtr_source *s, char *line, size_t n)
 {
@@ -283,6 +307,8 @@ static int one_line(struct wtr_source *s, char *line, size_t n)
 	if (line[0] >= '0' && line[0] <= '9') {
 		err = parse_timed(&s->lp, &c);
 		s->timed++;
+		if (err == 0 && o->code == OP_UNKNOWN)
+			note_unknown(s);
 	} else if (s->in_init) {
 		err = parse_node(&s->lp, &c);
 	} else {
@@ -304,27 +330,62 @@ static void reset_op(struct op *o)
 	o->sub = 0;
 }
 
+/* The next item: 1, 0 when the line had none, or an error; at the end done is set. */
+static int try_next(struct wtr_source *s)
+{
+	char *line;
+	size_t n;
+	int err = next_line(s, &line, &n);
+
+	if (err > 0) {
+		s->line = s->lp.word = line;
+		reset_op(&s->lp.op);
+		return one_line(s, line, n);
+	}
+	s->done = true;
+	if (err == 0 && s->lines.torn)
+		notes_cut(s->base.notes, instream_name(s->lines.in), s->lines.number);
+	return err;
+}
+
+/* A lenient reader takes a line that makes no sense for one lost event; a file that was there
+ * before is just not there. */
+static int pass_over(struct wtr_source *s)
+{
+	struct op *o = &s->lp.op;
+
+	s->lp.counts.bad_lines++;
+	notes_add(s->base.notes, "%s", s->base.d != NULL ? s->base.d->text : "a line");
+	if (s->base.d != NULL)
+		diag_clear(s->base.d);
+	s->err = 0;
+	s->refused = false;
+	s->blob = NULL;
+	if (s->in_init)
+		return 0;
+	op_clear(o);
+	o->code = OP_GAP;
+	o->plain = 0;
+	o->time = s->time;
+	o->arg = 1;
+	return 1;
+}
+
 static int wtr_next(struct op_source *base, const struct op **ret)
 {
 	struct wtr_source *s = (struct wtr_source *)base;
-	char *line;
-	size_t n;
 
 	while (!s->done && s->err == 0) {
-		int err = next_line(s, &line, &n);
+		int err = try_next(s);
 
+		if (err < 0 && s->lp.lenient && s->refused)
+			err = pass_over(s);
 		if (err > 0) {
-			reset_op(&s->lp.op);
-			err = one_line(s, line, n);
-			if (err == 0)
-				continue;
-		}
-		if (err > 0) {
+			s->time = s->lp.op.time != 0 ? s->lp.op.time : s->time;
 			*ret = &s->lp.op;
 			return 1;
 		}
 		s->err = err;
-		s->done = true;
 	}
 	return s->err;
 }
@@ -345,7 +406,12 @@ static void wtr_close(struct op_source *base)
 	free(s);
 }
 
-static const struct op_source_ops wtr_source_ops = {wtr_next, wtr_whole, wtr_close};
+static const struct op_source_ops wtr_source_ops = {
+    .next = wtr_next,
+    .whole = wtr_whole,
+    .close = wtr_close,
+    .where = wtr_where,
+};
 
 const struct wtr_counts *wtr_source_counts(const struct op_source *base)
 {

@@ -81,6 +81,46 @@ demo=contrib/demo/sqlite.wtb
 	clean a.img
 }
 
+# hostile LINES: a trace of these lines in h.wtr
+hostile() {
+	printf '#wtrace 1\n%%ops\n%s\n' "$1" >h.wtr
+}
+
+@test "what a trace cannot mean is told by its place, and passed over when asked to" {
+	make_image a.img 64M
+	local made=$'1 1 open h1 /a rw flags=creat\n'
+	while IFS='|' read -r line where; do
+		hostile "$made$line"
+		x 2 replay h.wtr a.img
+		one_error_line replay
+		has "$err" "h.wtr:4:$where"
+		clean a.img
+		x 0 replay --lenient h.wtr a.img
+		has "$out" "h.wtr:4:$where"
+		clean a.img
+	done <<-'END'
+		2 1 write h1 0|15: an argument is missing
+		2 1 write h1 -5 1|14: not a number
+		2 1 write h1 9223372036854775808 1|14: number too large
+		2 1 frobnicate h1|5: unknown op
+		2 1 write h99 0 1|5: write: handle h99 is not open
+		2 1 open h1 /b rw flags=creat|5: open: handle h1 is opened twice
+		2 1 open h2 /../b rw flags=creat|13: a path must not climb with ..
+		2 1 falloc h1 collapse 1 4096|5: falloc: Invalid argument
+		2 1 rename / /x|5: rename: Invalid argument
+		garbled|1: expected a time
+	END
+}
+
+@test "what fails in a replay only is counted and listed" {
+	make_image a.img 64M
+	hostile $'1 1 mkdir /d 0755\n2 1 mkdir /d 0755\n3 1 unlink /gone'
+	x 0 replay h.wtr a.img
+	has "$out" "h.wtr:4:5: mkdir: File exists"
+	has "$out" "h.wtr:5:5: unlink: No such file or directory"
+	clean a.img
+}
+
 @test "an image that is no image is exit 3, a missing one 7, a full one 4" {
 	head -c 100000 /dev/zero >zeros
 	x 3 replay "$SRC/$demo" zeros
@@ -162,7 +202,7 @@ demo=contrib/demo/sqlite.wtb
 	printf '11 1 write h1 0 4\n' >>wrong.wtr
 	make_image b.img 16M
 	x 2 replay wrong.wtr b.img
-	has "$err" "h1, which could not be opened: No such device or address"
+	has "$err" "h1 could not be opened: No such device or address"
 	make_image c.img 16M
 	x 0 replay --lenient wrong.wtr c.img
 	[[ $out =~ "ops on unknown handles"\ +1 ]]

@@ -104,6 +104,24 @@ make_trace() {
 	one_error_line "trace stat"
 	has "$err" "odd.wtr:"
 	x 0 trace stat --lenient odd.wtr
+	has "$out" "unknown op frobnicate"
+	sed '/^%end/d; s/^[0-9]* [0-9]* fdatasync /x&/' app.wtr >odd.wtr
+	x 2 trace stat odd.wtr
+	x 0 trace stat --lenient odd.wtr
+	has "$out" "expected a time"
+	x 0 trace export --lenient odd.wtr -o mended.wtr
+	grep -q ' gap lost=1$' mended.wtr
+	x 0 trace stat mended.wtr
+}
+
+@test "lines of a log that make no sense are counted and listed" {
+	printf 'fio version 3 iolog\n1 /t/a open\n2 /t/a write -5 1\n3 /t/a write 0\n' >a.log
+	x 0 trace import --root /t a.log -o a.wtr
+	has "$out" "a.log:3: cut or garbled"
+	has "$out" "a.log:4: cut or garbled"
+	printf '1 1.0 openat(AT_FDCWD, "/t/a", O_RDWR|O_CREAT, 0644) = 3\n1 1.1 write(3, "ab\n' >a.log
+	x 0 trace import --root /t a.log -o a.wtr
+	has "$out" "a.log:2: cut or garbled"
 }
 
 @test "a missing log is an error of the host" {

@@ -376,7 +376,7 @@ TEST(an_op_on_a_handle_that_is_not_open_ends_the_run_unless_lenient)
 
 	fresh_root();
 	CHECK_INT(play_onto(root, ops, 0), -EINVAL);
-	CHECK(strstr(ek_ctx_message(ctx), "write on handle h9, which is not open") != NULL);
+	CHECK(strstr(ek_ctx_message(ctx), "write: handle h9 is not open") != NULL);
 	CHECK_INT(play_onto(root, ops, EK_REPLAY_LENIENT), 0);
 	CHECK(S_ISDIR(stat_of("d").st_mode));
 }
