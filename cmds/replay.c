@@ -16,7 +16,7 @@
 
 struct replay_opts {
 	int clock;
-	struct opt_num memory, background, dirty, hz;
+	struct opt_num memory, background, dirty, hz, phase;
 	const char *stop_after, *initial, *extents, *root, *compare, *umask;
 	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all;
 };
@@ -39,6 +39,8 @@ static const struct opt replay_options[] = {
     OPT_SIZE(T, background, 0, "dirty-background", N_("SIZE"), N_("when writeback begins")),
     OPT_SIZE(T, dirty, 0, "dirty", N_("SIZE"), N_("when writers wait")),
     OPT_NUMBER(T, hz, 0, "hz", N_("N"), N_("ticks a second, for timestamps; usually 250")),
+    OPT_NUMBER(T, phase, 0, "tick-phase", N_("NS"),
+	       N_("when in a tick timestamps advance: one of the traced machine, modulo 4 ms")),
     OPT_TEXT(T, umask, 0, "umask", N_("OCTAL"), N_("of the replayed program, usually 022")),
     OPT_FLAG(T, nodelalloc, 0, "nodelalloc", N_("allocate when data are written to the cache")),
     OPT_FLAG(T, dioread_lock, 0, "dioread-lock", N_("allocate written extents, as older ext4 did")),
@@ -154,6 +156,7 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 	opt->background_bytes = o->background.v;
 	opt->dirty_bytes = o->dirty.v;
 	opt->hz = (uint32_t)o->hz.v;
+	opt->tick_phase = (uint32_t)(o->phase.v % 1000000000u);
 	return code != EXIT_DONE ? code : set_stop(run, o->stop_after, opt);
 }
 

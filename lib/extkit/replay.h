@@ -84,6 +84,9 @@ struct ek_replay_options {
 	unsigned stage; /* enum ek_replay_stage */
 	ek_replay_item_fn *item;
 	void *item_data;
+	/* ns after a whole step of the wall clock at which the traced machine's timestamps
+	 * advanced: any of them, modulo 1 s / hz.  Less than that. */
+	uint32_t tick_phase;
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",

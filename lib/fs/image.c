@@ -223,6 +223,7 @@ int image_open(struct dev *dev, const struct image_opts *opts, struct diag *d,
 	img->writable = (opts->flags & IMAGE_WRITE) != 0;
 	img->now = opts->now;
 	img->tick_ns = opts->tick_ns;
+	img->tick_phase = opts->tick_phase;
 	img->next_generation = 1;
 	list_init(&img->orphans);
 	task_init(&t, img);

@@ -70,6 +70,7 @@ struct image_opts {
 	size_t cache_bytes;       /* metadata buffers, 64 MiB when 0 */
 	struct ek_time now;       /* the clock to begin with */
 	uint32_t tick_ns;         /* see ek_image.tick_ns */
+	uint32_t tick_phase;      /* the same */
 	bool dioread_lock, nodelalloc, data_writeback, data_journal, noauto_da_alloc;
 };
 
@@ -96,6 +97,7 @@ struct ek_image {
 	struct data_ops data;
 	struct ek_time now; /* the clock: set by the replay, fixed for commands */
 	uint32_t tick_ns;   /* timestamps advance in steps of this, 4 ms at HZ=250 */
+	uint32_t tick_phase; /* ns after a whole step, less than tick_ns */
 	uint32_t next_generation;
 	uint64_t next_seq; /* stamps for ek_inode.seq */
 	struct names *names;
@@ -142,9 +144,16 @@ int task_start_inode(struct task *t, struct ek_inode *inode, enum handle_type ty
 static inline struct ek_time image_now(const struct ek_image *img)
 {
 	struct ek_time now = img->now;
+	uint32_t since; /* the last tick, ns */
 
-	if (img->tick_ns != 0)
-		now.nsec -= now.nsec % img->tick_ns;
+	if (img->tick_ns == 0)
+		return now;
+	since = (now.nsec + img->tick_ns - img->tick_phase) % img->tick_ns;
+	if (since > now.nsec) {
+		now.sec--;
+		now.nsec += 1000000000u;
+	}
+	now.nsec -= since;
 	return now;
 }
 

@@ -528,6 +528,7 @@ static void set_options(struct image_target *t, const struct ek_replay_options *
 				      .offset = opt->offset,
 				      .now = t->start,
 				      .tick_ns = 1000000000u / hz,
+				      .tick_phase = opt->tick_phase % (1000000000u / hz),
 				      .dioread_lock = (opt->flags & EK_REPLAY_DIOREAD_LOCK) != 0,
 				      .nodelalloc = (opt->flags & EK_REPLAY_NODELALLOC) != 0};
 	t->pc_config = (struct pc_config){.memory = opt->memory,

@@ -255,3 +255,18 @@ hostile() {
 	}
 	clean a.img
 }
+
+@test "timestamps advance at the tick of the traced machine" {
+	need_json
+	printf '%s\n' '#wtrace 1' '#hz 250' '#clock realtime start=1700000000.001' '%ops' \
+		'0 1 mkdir /early 0755' '3000000 1 mkdir /late 0755' >t.wtr
+	for phase in 0 3500000; do
+		make_image $phase.img 64M
+		x 0 replay --tick-phase $phase t.wtr $phase.img
+		for name in early late; do
+			x 0 stat --json "$phase.img:/$name"
+			json 'd["mtime"][17:29]' >>times
+		done
+	done
+	equal "$(echo $(cat times))" "20.000000000 20.004000000 19.999500000 20.003500000"
+}

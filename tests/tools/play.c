@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replays a trace through the public interface and prints the report as rows of group, name, value:
- * play TRACE TARGET [virtual|real|asap] [no-stores] [no-initial] [lenient] */
+ * play TRACE TARGET [virtual|real|asap] [no-stores] [no-initial] [lenient] [tick=NS] */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <extkit/ctx.h>
@@ -24,6 +25,10 @@ static int set_word(struct ek_replay_options *opt, const char *word)
 			opt->flags |= words[i].flags;
 			return 0;
 		}
+	}
+	if (strncmp(word, "tick=", 5) == 0) {
+		opt->tick_phase = (uint32_t)strtoul(word + 5, NULL, 10);
+		return 0;
 	}
 	fprintf(stderr, "play: %s is no word of mine\n", word);
 	return -1;
