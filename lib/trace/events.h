@@ -12,8 +12,9 @@
 
 struct inode {
 	struct hash_node node; /* by number */
-	uint32_t handle;
-	uint64_t size; /* as far as writes tell */
+	uint32_t handle;       /* 0: not open */
+	uint64_t size;         /* as far as writes tell */
+	bool folder;
 	bool unlinked; /* its name is gone; it goes when the kernel lets go of it */
 	bool gone;     /* the kernel did: what still comes is its deletion */
 };

@@ -8,7 +8,8 @@
 #include "trace/events.h"
 
 /* Inode numbers beyond this are those of block devices. */
-#define INO_MAX UINT32_MAX
+#define INO_MAX  UINT32_MAX
+#define INO_ROOT 2u
 
 struct thread *events_thread(struct events *e, uint32_t pid)
 {
@@ -33,7 +34,10 @@ static void path_of(struct events *e, uint64_t ino)
 	struct op *op = &e->im.op;
 	int n = snprintf(e->im.path, sizeof(e->im.path), "/i%llu", (unsigned long long)ino);
 
+	if (ino == INO_ROOT)
+		n = 1;
 	op->path = (struct op_str){e->im.path, (uint32_t)n};
+	e->im.path[n] = '\0';
 	op->plain = 0;
 }
 
@@ -44,34 +48,12 @@ struct inode *events_inode(struct events *e, uint64_t ino)
 	return h ? hash_entry(h, struct inode, node) : NULL;
 }
 
-static void forget_inode(struct events *e, uint64_t ino);
-
-/* The handle of an inode, opened on first use. */
-uint32_t events_handle(struct events *e, uint64_t ino)
+static void close_inode(struct events *e, struct inode *i)
 {
-	struct inode *i = events_inode(e, ino);
-	struct op *op;
-
-	if (i && !i->gone)
-		return i->handle;
-	forget_inode(e, ino);
-	i = mem_zero(sizeof(*i));
-	if (!i) {
-		import_fail(&e->im, -ENOMEM, "no memory for an inode");
-		return 0;
-	}
-	i->handle = ++e->im.handles;
-	hash_insert(&e->inodes, &i->node, ino);
-	op = import_begin(&e->im, OP_OPEN);
-	op->handle = i->handle;
-	op->flags = OPF_READ | OPF_WRITE;
-	if (e->creating) {
-		op->flags |= OPF_CREAT | OPF_EXCL | OPF_NEW | OPF_MODE;
-		op->mode = e->creating & 07777;
-	}
-	path_of(e, ino);
+	if (i->gone || i->handle == 0)
+		return;
+	import_begin(&e->im, OP_CLOSE)->handle = i->handle;
 	import_emit(&e->im);
-	return i->handle;
 }
 
 static void forget_inode(struct events *e, uint64_t ino)
@@ -80,37 +62,59 @@ static void forget_inode(struct events *e, uint64_t ino)
 
 	if (!i)
 		return;
-	if (!i->gone) {
-		import_begin(&e->im, OP_CLOSE)->handle = i->handle;
-		import_emit(&e->im);
-	}
+	close_inode(e, i);
 	hash_remove(&e->inodes, &i->node);
 	free(i);
+}
+
+/* Replaces what is known of an inode number. */
+static struct inode *new_inode(struct events *e, uint64_t ino)
+{
+	struct inode *i;
+
+	forget_inode(e, ino);
+	i = mem_zero(sizeof(*i));
+	if (!i) {
+		import_fail(&e->im, -ENOMEM, "no memory for an inode");
+		return NULL;
+	}
+	i->folder = ino == INO_ROOT;
+	hash_insert(&e->inodes, &i->node, ino);
+	return i;
+}
+
+/* A file that nothing was seen to make was there before, of unknown size: the trace makes it. */
+static void open_inode(struct events *e, struct inode *i, uint64_t ino)
+{
+	struct op *op = import_begin(&e->im, OP_OPEN);
+
+	op->handle = i->handle = ++e->im.handles;
+	op->flags = i->folder ? OPF_READ | OPF_DIRECTORY : OPF_READ | OPF_WRITE | OPF_CREAT;
+	if (e->creating) {
+		op->flags |= OPF_EXCL | OPF_NEW | OPF_MODE;
+		op->mode = e->creating & 07777;
+	}
+	path_of(e, ino);
+	import_emit(&e->im);
+}
+
+/* The handle of an inode, opened on first use. */
+uint32_t events_handle(struct events *e, uint64_t ino)
+{
+	struct inode *i = events_inode(e, ino);
+
+	if (!i || i->gone)
+		i = new_inode(e, ino);
+	if (!i)
+		return 0;
+	if (i->handle == 0)
+		open_inode(e, i, ino);
+	return i->handle;
 }
 
 bool events_ino(const struct event_line *l, uint64_t *ino)
 {
 	return event_number(l->fields, "ino", ino) && *ino <= INO_MAX;
-}
-
-static void allocate_inode(struct events *e, const struct event_line *l)
-{
-	uint64_t ino, mode;
-
-	if (!events_ino(l, &ino) || !event_number(l->fields, "mode", &mode))
-		return;
-	forget_inode(e, ino);
-	if ((mode & 0170000) == 0040000) {
-		import_begin(&e->im, OP_MKDIR)->mode = (uint32_t)mode & 07777;
-		path_of(e, ino);
-		import_emit(&e->im);
-	} else if ((mode & 0170000) == 0100000) {
-		e->creating = (uint32_t)mode | 0100000;
-		events_handle(e, ino);
-		e->creating = 0;
-	} else {
-		e->im.counts.unplaced++;
-	}
 }
 
 /* The kernel lets go of an inode.  One without a name is closed, which frees it. */
@@ -120,20 +124,61 @@ static bool let_go(struct events *e, uint64_t ino)
 
 	if (!i || !i->unlinked)
 		return false;
-	if (!i->gone) {
-		import_begin(&e->im, OP_CLOSE)->handle = i->handle;
-		import_emit(&e->im);
-	}
+	close_inode(e, i);
 	i->gone = true;
 	return true;
 }
 
+/* Loses its name without an event: replaced by a rename, or a folder that was removed. */
+static void lose_name(struct events *e, struct inode *i, uint64_t ino)
+{
+	if (i->unlinked || ino == INO_ROOT)
+		return;
+	import_begin(&e->im, i->folder ? OP_RMDIR : OP_UNLINK);
+	path_of(e, ino);
+	import_emit(&e->im);
+	i->unlinked = true;
+}
+
+/* With links left, only the kernel's memory of the inode goes. */
 static void evict(struct events *e, const struct event_line *l)
 {
-	uint64_t ino;
+	uint64_t ino, links = 0;
+	struct inode *i;
 
-	if (events_ino(l, &ino))
-		let_go(e, ino);
+	if (!events_ino(l, &ino))
+		return;
+	i = events_inode(e, ino);
+	if (i && (!event_number(l->fields, "nlink", &links) || links == 0))
+		lose_name(e, i, ino);
+	let_go(e, ino);
+}
+
+static void allocate_inode(struct events *e, const struct event_line *l)
+{
+	struct inode *i;
+	uint64_t ino, mode;
+
+	if (!events_ino(l, &ino) || !event_number(l->fields, "mode", &mode))
+		return;
+	i = events_inode(e, ino);
+	if (i)
+		lose_name(e, i, ino);
+	forget_inode(e, ino);
+	if ((mode & 0170000) == 0040000) {
+		import_begin(&e->im, OP_MKDIR)->mode = (uint32_t)mode & 07777;
+		path_of(e, ino);
+		import_emit(&e->im);
+		i = new_inode(e, ino);
+		if (i)
+			i->folder = true;
+	} else if ((mode & 0170000) == 0100000) {
+		e->creating = (uint32_t)mode | 0100000;
+		events_handle(e, ino);
+		e->creating = 0;
+	} else {
+		e->im.counts.unplaced++;
+	}
 }
 
 static void unlink_enter(struct events *e, const struct event_line *l)
@@ -143,10 +188,12 @@ static void unlink_enter(struct events *e, const struct event_line *l)
 
 	if (!events_ino(l, &ino))
 		return;
+	i = events_inode(e, ino);
+	if (i && i->unlinked)
+		return; /* another of its names: the trace knows one */
 	import_begin(&e->im, OP_UNLINK);
 	path_of(e, ino);
 	import_emit(&e->im);
-	i = events_inode(e, ino);
 	if (i)
 		i->unlinked = true;
 }

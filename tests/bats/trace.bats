@@ -149,3 +149,14 @@ make_trace() {
 	[[ $out =~ ops\ +2013 ]]
 	[[ $out =~ whole\ +1 ]]
 }
+
+@test "kernel events in three spellings become traces that can be replayed" {
+	local log dir=$SRC/tests/data/traces/samples
+	for log in ftrace-ext4-trace-file trace-cmd-report perf-script; do
+		x 0 trace import "$dir/$log.txt" -o a.wtr
+		make_image a.img 64M --force
+		x 0 replay a.wtr a.img
+		[[ $out != *skipped* ]]
+		clean a.img
+	done
+}

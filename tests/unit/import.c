@@ -153,7 +153,7 @@ TEST(one_event_in_three_spellings_is_one_event)
 
 	for (unsigned i = 0; i < 4; i++)
 		check(EVENTS, logs[i], 0,
-		      "0 3032 open h1 /i13 rw\n"
+		      "0 3032 open h1 /i13 rw flags=creat\n"
 		      "0 3032 write h1 0 96\n");
 }
 
@@ -171,7 +171,7 @@ TEST(the_pieces_of_a_write_add_up)
 	    "x-9 [000] 1.000008: ext4_da_write_begin: dev 7,1 ino 13 pos 25000 len 100\n"
 	    "x-9 [000] 1.000009: ext4_da_write_end: dev 7,1 ino 13 pos 25000 len 100 copied 100\n",
 	    0,
-	    "0 9 open h1 /i13 rw\n"
+	    "0 9 open h1 /i13 rw flags=creat\n"
 	    "0 9 write h1 20000 5000\n"
 	    "7000 9 write h1 25000 100\n");
 }
@@ -236,6 +236,42 @@ TEST(an_unlinked_inode_is_closed_when_the_kernel_lets_go)
 	      "2000 9 close h1\n"
 	      "4000 9 open h2 /i13 rw flags=creat,excl mode=0644 new\n"
 	      "5000 9 falloc h2 keep 0 4096\n");
+}
+
+TEST(folders_are_opened_as_folders_and_the_root_has_its_name)
+{
+	check(EVENTS,
+	      "x-9 [000] 1.000001: ext4_allocate_inode: dev 7,1 ino 13 dir 2 mode 040755\n"
+	      "x-9 [000] 1.000002: ext4_sync_file_enter: dev 7,1 ino 13 parent 2 datasync 0 \n"
+	      "x-9 [000] 1.000003: ext4_sync_file_enter: dev 7,1 ino 2 parent 2 datasync 1 \n"
+	      "x-9 [000] 1.000004: ext4_sync_file_enter: dev 7,1 ino 14 parent 2 datasync 1 \n",
+	      0,
+	      "0 9 mkdir /i13 0755\n"
+	      "1000 9 open h1 /i13 r flags=directory\n"
+	      "1000 9 fsync h1\n"
+	      "2000 9 open h2 / r flags=directory\n"
+	      "2000 9 fdatasync h2\n"
+	      "3000 9 open h3 /i14 rw flags=creat\n"
+	      "3000 9 fdatasync h3\n");
+}
+
+TEST(an_inode_that_dies_without_an_unlink_has_lost_its_name)
+{
+	check(EVENTS,
+	      "x-9 [000] 1.000001: ext4_allocate_inode: dev 7,1 ino 13 dir 2 mode 0100600\n"
+	      "x-9 [000] 1.000002: ext4_evict_inode: dev 7,1 ino 13 nlink 1\n"
+	      "x-9 [000] 1.000003: ext4_evict_inode: dev 7,1 ino 13 nlink 0\n"
+	      "x-9 [000] 1.000004: ext4_free_inode: dev 7,1 ino 13 mode 0100600 uid 0 gid 0 blocks "
+	      "0\n"
+	      "x-9 [000] 1.000005: ext4_allocate_inode: dev 7,1 ino 13 dir 2 mode 040755\n"
+	      "x-9 [000] 1.000006: ext4_allocate_inode: dev 7,1 ino 13 dir 2 mode 0100644\n",
+	      0,
+	      "0 9 open h1 /i13 rw flags=creat,excl mode=0600 new\n"
+	      "2000 9 unlink /i13\n"
+	      "2000 9 close h1\n"
+	      "4000 9 mkdir /i13 0755\n"
+	      "5000 9 rmdir /i13\n"
+	      "5000 9 open h2 /i13 rw flags=creat,excl mode=0644 new\n");
 }
 
 TEST(nonsense_events_and_logs_are_survived)
