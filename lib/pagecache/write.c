@@ -486,25 +486,25 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	return rc < 0 ? rc : (int64_t)done;
 }
 
-/* Makes the page at pos writable, as a fault does: its blocks up to the end of the file get a
- * place, wherever in the page the store goes. */
+/* Makes the page at pos writable, as a fault does: all blocks of its folio up to the end of the
+ * file get a place, wherever in it the store goes. */
 static struct folio *fault_page(struct task *t, struct mapping *m, uint64_t pos, int *rc)
 {
 	struct folio *f = get_folio(t, m, pos, PAGE_BYTES, rc);
 	unsigned bits = pc_block_bits(m->pc);
-	uint64_t bytes = MIN(m->inode->size - pos, (uint64_t)PAGE_BYTES);
-	uint32_t first, blocks;
+	uint32_t blocks;
 
 	if (f == NULL)
 		return NULL;
-	first = (uint32_t)((pos - folio_pos(f)) >> bits);
-	blocks = (uint32_t)((bytes + (1u << bits) - 1) >> bits);
-	*rc = folio_read(t, f, first, MAX(PAGE_BYTES >> bits, 1u));
+	blocks =
+	    (uint32_t)((MIN(m->inode->size - folio_pos(f), folio_bytes(f)) + (1u << bits) - 1) >>
+		       bits);
+	*rc = folio_read(t, f, 0, f->blocks);
 	if (*rc == 0)
-		*rc = folio_reserve(t, f, first, blocks);
+		*rc = folio_reserve(t, f, 0, blocks);
 	if (*rc < 0)
 		return NULL;
-	folio_set(f, BLOCK_DIRTY, first, blocks);
+	folio_set(f, BLOCK_DIRTY, 0, blocks);
 	folio_mark_dirty(f);
 	return f;
 }

@@ -386,6 +386,23 @@ TEST(a_store_behind_the_end_of_a_file_fills_the_blocks_of_its_last_page)
 	stop();
 }
 
+/* Bytes written from 3035 on make one folio of 64 KiB; a store into another page of it gives the
+ * two blocks before them a place too. */
+TEST(a_store_fills_the_holes_of_the_whole_folio)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+
+	start(1024, &usual, &cfg);
+	write_some(3035, 90000, false);
+	OK(pc_fsync(&task, file, false));
+	CHECK_INT(file->rec.blocks, 2 * 89);
+	store_some(46730, 100);
+	OK(pc_fsync(&task, file, false));
+	CHECK_INT(file->rec.blocks, 2 * 91);
+	compare();
+	stop();
+}
+
 int main(void)
 {
 	return tap_main();
