@@ -92,7 +92,8 @@ int groups_load(struct buf_cache *cache, struct geom *g, struct counters *c, str
 
 	gs.desc = mem_array(g->groups, sizeof(*gs.desc), MEM_CAP, d);
 	gs.damaged = mem_array(g->groups / 8 + 1, 1, MEM_CAP, d);
-	if (gs.desc == NULL || gs.damaged == NULL)
+	gs.stale = mem_array(g->groups, 1, MEM_CAP, d);
+	if (gs.desc == NULL || gs.damaged == NULL || gs.stale == NULL)
 		rc = -ENOMEM;
 	for (uint32_t n = 0; n < g->gdt_blocks && rc == 0; n++)
 		rc = load_block(&gs, n);
@@ -111,25 +112,68 @@ void groups_free(struct groups *gs)
 {
 	free(gs->desc);
 	free(gs->damaged);
+	free(gs->stale);
 	gs->desc = NULL;
 	gs->damaged = NULL;
+	gs->stale = NULL;
+}
+
+/* ---- storing ---- */
+
+static uint32_t bitmap_csum(const struct groups *gs, ek_pblk at, uint32_t bits, uint32_t old)
+{
+	const struct buf *b = buf_find(gs->cache, at);
+
+	/* It is in the same transaction; without it there is none any more. */
+	return b != NULL ? group_bitmap_csum(gs->geom, b->data, bits) : old;
+}
+
+static void catch_up(struct groups *gs, uint32_t group)
+{
+	const struct geom *g = gs->geom;
+	struct group_desc *x = &gs->desc[group];
+
+	if ((gs->stale[group] & STALE_BLOCKS) != 0)
+		x->block_bitmap_csum =
+		    bitmap_csum(gs, x->block_bitmap, g->clusters_per_group, x->block_bitmap_csum);
+	if ((gs->stale[group] & STALE_INODES) != 0)
+		x->inode_bitmap_csum =
+		    bitmap_csum(gs, x->inode_bitmap, g->inodes_per_group, x->inode_bitmap_csum);
+	gs->stale[group] = 0;
+}
+
+/* Encodes the descriptors of table block n that changed. */
+static void encode_stale(void *ctx, struct buf *b, uint32_t n)
+{
+	struct groups *gs = ctx;
+	const struct geom *g = gs->geom;
+	uint32_t first = n * g->descs_per_block;
+	uint32_t end = MIN(first + g->descs_per_block, g->groups);
+
+	for (uint32_t group = first; group < end; group++) {
+		if (gs->stale[group] == 0)
+			continue;
+		catch_up(gs, group);
+		group_encode(g, group, &gs->desc[group],
+			     b->data + (size_t)(group - first) * g->desc_size);
+	}
 }
 
 int groups_update(struct groups *gs, struct handle *h, uint32_t group)
 {
-	const struct geom *g = gs->geom;
-	uint32_t n = group / g->descs_per_block;
+	uint32_t n = group / gs->geom->descs_per_block;
 	struct buf *b;
 	void *view;
-	int rc = buf_get(gs->cache, geom_gdt_block(g, n), &verify_any, nobody, &b);
+	int rc = buf_get(gs->cache, geom_gdt_block(gs->geom, n), &verify_any, nobody, &b);
 
 	if (rc < 0)
 		return rc;
 	rc = handle_write(h, b, &view);
-	if (rc == 0) {
-		group_encode(g, group, &gs->desc[group],
-			     (uint8_t *)view + (size_t)(group % g->descs_per_block) * g->desc_size);
+	if (rc == 0)
 		rc = handle_dirty(h, b);
+	if (rc == 0) {
+		gs->stale[group] |= STALE_DESC;
+		buf_put_off(b, encode_stale, gs, n);
 	}
 	buf_put(b);
 	return rc;
@@ -199,75 +243,83 @@ static bool covers_own(const struct groups *gs, uint32_t group, const uint8_t *m
 	return true;
 }
 
-int groups_block_bitmap(struct groups *gs, uint32_t group, struct buf **ret)
+/* Bits past the group's inodes are set, no inode is in use. */
+static void make_inode_bitmap(struct groups *gs, uint32_t group, uint8_t *map)
+{
+	pad(gs->geom, map, gs->geom->inodes_per_group);
+}
+
+static int prove_block_bitmap(struct groups *gs, uint32_t group, const uint8_t *map)
 {
 	const struct geom *g = gs->geom;
-	struct group_desc *x = &gs->desc[group];
+
+	if (!group_bitmap_csum_ok(g, gs->desc[group].block_bitmap_csum, map, g->clusters_per_group))
+		return bad_bitmap(gs, group, -EBADMSG, "block", "does not match its descriptor");
+	if (!covers_own(gs, group, map))
+		return bad_bitmap(gs, group, -EUCLEAN, "block", "metadata is marked free");
+	return 0;
+}
+
+static int prove_inode_bitmap(struct groups *gs, uint32_t group, const uint8_t *map)
+{
+	const struct geom *g = gs->geom;
+
+	if (!group_bitmap_csum_ok(g, gs->desc[group].inode_bitmap_csum, map, g->inodes_per_group))
+		return bad_bitmap(gs, group, -EBADMSG, "inode", "does not match its descriptor");
+	return 0;
+}
+
+static const struct kind {
+	uint16_t uninit;
+	void (*make)(struct groups *gs, uint32_t group, uint8_t *map);
+	int (*prove)(struct groups *gs, uint32_t group, const uint8_t *map);
+} block_kind = {GROUP_BLOCK_UNINIT, make_block_bitmap, prove_block_bitmap},
+  inode_kind = {GROUP_INODE_UNINIT, make_inode_bitmap, prove_inode_bitmap};
+
+/* Made up, or read; what was read is proved once for as long as it stays in memory. */
+static int get_bitmap(struct groups *gs, uint32_t group, ek_pblk at, const struct kind *kind,
+		      struct buf **ret)
+{
+	bool uninit = (gs->desc[group].flags & kind->uninit) != 0;
 	struct buf *b;
 	int rc;
 
 	if (bitmap_test(gs->damaged, group))
 		return diag_set(gs->diag, -EUCLEAN, "corrupt group %u: its bitmaps are damaged",
 				group);
-	if ((x->flags & GROUP_BLOCK_UNINIT) != 0) {
-		rc = buf_new(gs->cache, x->block_bitmap, &verify_any, nobody, ret);
-		if (rc == 0)
-			make_block_bitmap(gs, group, (*ret)->data);
-		return rc;
-	}
-	rc = buf_get(gs->cache, x->block_bitmap, &verify_any, nobody, &b);
+	rc = uninit ? buf_new(gs->cache, at, &verify_any, nobody, &b)
+		    : buf_get(gs->cache, at, &verify_any, nobody, &b);
 	if (rc < 0)
 		return rc;
-	if (!group_bitmap_csum_ok(g, x->block_bitmap_csum, b->data, g->clusters_per_group))
-		rc = bad_bitmap(gs, group, -EBADMSG, "block", "does not match its descriptor");
-	else if (!covers_own(gs, group, b->data))
-		rc = bad_bitmap(gs, group, -EUCLEAN, "block", "metadata is marked free");
+	if (uninit)
+		kind->make(gs, group, b->data);
+	else if ((b->flags & BUF_PROVED) == 0)
+		rc = kind->prove(gs, group, b->data);
 	if (rc < 0) {
 		buf_put(b);
 		return rc;
 	}
+	b->flags |= BUF_PROVED;
 	*ret = b;
 	return 0;
+}
+
+int groups_block_bitmap(struct groups *gs, uint32_t group, struct buf **ret)
+{
+	return get_bitmap(gs, group, gs->desc[group].block_bitmap, &block_kind, ret);
 }
 
 int groups_inode_bitmap(struct groups *gs, uint32_t group, struct buf **ret)
 {
-	const struct geom *g = gs->geom;
-	struct group_desc *x = &gs->desc[group];
-	struct buf *b;
-	int rc;
-
-	if (bitmap_test(gs->damaged, group))
-		return diag_set(gs->diag, -EUCLEAN, "corrupt group %u: its bitmaps are damaged",
-				group);
-	if ((x->flags & GROUP_INODE_UNINIT) != 0) {
-		rc = buf_new(gs->cache, x->inode_bitmap, &verify_any, nobody, ret);
-		if (rc == 0)
-			pad(g, (*ret)->data, g->inodes_per_group);
-		return rc;
-	}
-	rc = buf_get(gs->cache, x->inode_bitmap, &verify_any, nobody, &b);
-	if (rc < 0)
-		return rc;
-	if (!group_bitmap_csum_ok(g, x->inode_bitmap_csum, b->data, g->inodes_per_group)) {
-		rc = bad_bitmap(gs, group, -EBADMSG, "inode", "does not match its descriptor");
-		buf_put(b);
-		return rc;
-	}
-	*ret = b;
-	return 0;
+	return get_bitmap(gs, group, gs->desc[group].inode_bitmap, &inode_kind, ret);
 }
 
-void groups_seal_block_bitmap(struct groups *gs, uint32_t group, const struct buf *b)
+void groups_block_bitmap_changed(struct groups *gs, uint32_t group)
 {
-	const struct geom *g = gs->geom;
-
-	gs->desc[group].block_bitmap_csum = group_bitmap_csum(g, b->data, g->clusters_per_group);
+	gs->stale[group] |= STALE_BLOCKS;
 }
 
-void groups_seal_inode_bitmap(struct groups *gs, uint32_t group, const struct buf *b)
+void groups_inode_bitmap_changed(struct groups *gs, uint32_t group)
 {
-	const struct geom *g = gs->geom;
-
-	gs->desc[group].inode_bitmap_csum = group_bitmap_csum(g, b->data, g->inodes_per_group);
+	gs->stale[group] |= STALE_INODES;
 }

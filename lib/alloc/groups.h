@@ -2,8 +2,9 @@
 /*
  * The groups of a filesystem: descriptors as native numbers, bitmaps on demand, free counts.
  *
- * Descriptors are decoded once at open and encoded into their table block, under a handle, whenever
- * a count changes.  A bitmap whose group is still uninitialised is made up in memory from the
+ * Descriptors are decoded once at open.  Whenever a count changes their table block is filed with
+ * the handle's transaction; they are encoded, and the checksums of changed bitmaps taken, when that
+ * block leaves.  A bitmap whose group is still uninitialised is made up in memory from the
  * geometry and becomes real the first time it is written.
  */
 #ifndef ALLOC_GROUPS_H
@@ -44,6 +45,12 @@ static inline void lagging_add(struct lagging *c, int64_t n)
 	}
 }
 
+enum group_stale {
+	STALE_DESC = 1 << 0, /* the table block is behind the descriptor */
+	STALE_BLOCKS = 1 << 1,
+	STALE_INODES = 1 << 2 /* the descriptor's checksum is behind the bitmap */
+};
+
 struct groups {
 	struct buf_cache *cache;
 	struct geom *geom;
@@ -55,6 +62,7 @@ struct groups {
 	struct lagging seen_inodes, seen_clusters; /* as Orlov reads them */
 	uint32_t dirs;
 	uint8_t *damaged; /* one bit a group: refused by writers, skipped by searches */
+	uint8_t *stale;   /* a byte of enum group_stale for each group */
 };
 
 /* Reads all descriptors and adds their metadata to the geometry's zones.  A damaged descriptor
@@ -63,7 +71,7 @@ int groups_load(struct buf_cache *cache, struct geom *g, struct counters *c, str
 		struct groups *ret);
 void groups_free(struct groups *gs);
 
-/* Encodes the descriptor of group into its table block. */
+/* Files the table block of group's descriptor, which is encoded when the block leaves. */
 int groups_update(struct groups *gs, struct handle *h, uint32_t group);
 
 /* The block bitmap of a group, verified against its checksum (EBADMSG) and against the metadata it
@@ -71,9 +79,9 @@ int groups_update(struct groups *gs, struct handle *h, uint32_t group);
 int groups_block_bitmap(struct groups *gs, uint32_t group, struct buf **ret);
 int groups_inode_bitmap(struct groups *gs, uint32_t group, struct buf **ret);
 
-/* Stores the checksum of a bitmap that was changed, in the descriptor (groups_update writes it). */
-void groups_seal_block_bitmap(struct groups *gs, uint32_t group, const struct buf *b);
-void groups_seal_inode_bitmap(struct groups *gs, uint32_t group, const struct buf *b);
+/* The bitmap was changed: its checksum in the descriptor follows with groups_update. */
+void groups_block_bitmap_changed(struct groups *gs, uint32_t group);
+void groups_inode_bitmap_changed(struct groups *gs, uint32_t group);
 
 /* The delayed-allocation test: true when writes should allocate at once (delalloc-facts 2.4). */
 static inline bool space_is_tight(const struct space *s)

@@ -186,7 +186,7 @@ static int settle_blocks(struct groups *gs, struct handle *h, uint32_t group)
 	rc = handle_write(h, b, &view);
 	if (rc == 0) {
 		gs->desc[group].flags &= (uint16_t)~GROUP_BLOCK_UNINIT;
-		groups_seal_block_bitmap(gs, group, b);
+		groups_block_bitmap_changed(gs, group);
 		rc = handle_dirty(h, b);
 	}
 	buf_put(b);
@@ -239,7 +239,7 @@ static int take_in_group(struct groups *gs, struct handle *h, uint32_t group, ui
 	if (rc == 0) {
 		bitmap_set(view, bit);
 		take_counts(gs, group, (uint32_t)bit, is_dir);
-		groups_seal_inode_bitmap(gs, group, b);
+		groups_inode_bitmap_changed(gs, group);
 		rc = handle_dirty(h, b);
 	}
 	buf_put(b);
@@ -316,7 +316,7 @@ int ialloc_free(struct ialloc *ia, struct handle *h, ek_inum ino, bool is_dir)
 			gs->desc[group].used_dirs--;
 			gs->dirs--;
 		}
-		groups_seal_inode_bitmap(gs, group, b);
+		groups_inode_bitmap_changed(gs, group);
 		rc = handle_dirty(h, b);
 	}
 	buf_put(b);

@@ -430,7 +430,7 @@ static int commit(struct search *s, struct handle *h)
 		gs->desc[group].free_clusters -= s->best.len;
 		gs->space.free -= s->best.len;
 		lagging_add(&gs->seen_clusters, -(int64_t)s->best.len);
-		groups_seal_block_bitmap(gs, group, b);
+		groups_block_bitmap_changed(gs, group);
 		rc = handle_dirty(h, b);
 	}
 	buf_put(b);

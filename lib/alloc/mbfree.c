@@ -47,7 +47,7 @@ static int change_bits(struct mb *mb, struct handle *h, uint32_t group, uint32_t
 			lagging_add(&gs->seen_clusters, (int64_t)len);
 		}
 		gs->desc[group].flags &= (uint16_t)~GROUP_BLOCK_UNINIT;
-		groups_seal_block_bitmap(gs, group, b);
+		groups_block_bitmap_changed(gs, group);
 		rc = handle_dirty(h, b);
 	}
 	buf_put(b);

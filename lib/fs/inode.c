@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The inode cache: a hash by number, and a list of those that nobody holds, oldest last.  A record
- * is decoded when the inode is first asked for and encoded into its table block by every mark,
- * which is the eager rule of ext4.
+ * is decoded when the inode is first asked for.  A mark files its table block with the transaction,
+ * as in ext4; the record is encoded, once, when the block leaves for the log or the inode leaves
+ * memory.
  */
 #include "fs/inode.h"
 
@@ -29,10 +30,50 @@ int inode_cache_open(struct ek_image *img)
 	return 0;
 }
 
+static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *off)
+{
+	const struct geom *g = &img->geom;
+	uint32_t index = (ino.v - 1) % g->inodes_per_group;
+	ek_pblk table = img->groups.desc[geom_inode_group(g, ino)].inode_table;
+
+	*off = index % g->inodes_per_block * g->inode_size;
+	return (ek_pblk){table.v + index / g->inodes_per_block};
+}
+
+/* Encodes the records that the table's block b, which begins with inode first, is behind of. */
+static void encode_stale(void *ctx, struct buf *b, uint32_t first)
+{
+	struct ek_image *img = ctx;
+	const struct geom *g = &img->geom;
+	uint32_t left = g->inodes_per_group - (first - 1) % g->inodes_per_group;
+
+	for (uint32_t i = 0; i < MIN(g->inodes_per_block, left); i++) {
+		struct ek_inode *inode = inode_cached(img, (ek_inum){first + i});
+
+		if (inode == NULL || (inode->state & INODE_STATE_STALE) == 0)
+			continue;
+		inode_encode(g, inode->ino, &inode->rec, b->data + (size_t)i * g->inode_size);
+		inode->state &= ~(unsigned)INODE_STATE_STALE;
+	}
+}
+
+static void encode_before_drop(struct ek_inode *inode)
+{
+	uint32_t off;
+	struct buf *b;
+
+	if ((inode->state & INODE_STATE_STALE) == 0)
+		return;
+	b = buf_find(inode->img->cache, table_block(inode->img, inode->ino, &off));
+	if (b != NULL) /* else the journal gave up, and nothing of this will be written */
+		buf_catch_up(b);
+}
+
 static void drop(struct ek_inode *inode)
 {
 	struct inode_cache *c = inode->img->inodes;
 
+	encode_before_drop(inode);
 	if (inode->mapping != NULL && inode->img->data.evict != NULL)
 		inode->img->data.evict(inode->img->data.ctx, inode);
 	mb_discard_inode(inode->img->mb, &inode->mb);
@@ -145,16 +186,6 @@ void inode_put(struct task *t, struct ek_inode *inode)
 
 /* ---- the table ---- */
 
-static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *off)
-{
-	const struct geom *g = &img->geom;
-	uint32_t index = (ino.v - 1) % g->inodes_per_group;
-	ek_pblk table = img->groups.desc[geom_inode_group(g, ino)].inode_table;
-
-	*off = index % g->inodes_per_block * g->inode_size;
-	return (ek_pblk){table.v + index / g->inodes_per_block};
-}
-
 int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret)
 {
 	uint32_t off;
@@ -164,6 +195,8 @@ int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret)
 
 	if (rc < 0)
 		return rc;
+	if ((inode->state & INODE_STATE_STALE) != 0)
+		buf_catch_up(b);
 	*buf = b;
 	*ret = b->data + off;
 	return 0;
@@ -185,7 +218,7 @@ static int table_buf(struct ek_inode *inode, ek_pblk block, struct buf **ret)
 		     : buf_get(img->cache, block, &verify_any, nobody, ret);
 }
 
-int inode_raw_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
+static int slot_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
 {
 	uint32_t off;
 	ek_pblk block = table_block(inode->img, inode->ino, &off);
@@ -203,6 +236,15 @@ int inode_raw_write(struct task *t, struct ek_inode *inode, struct buf **buf, vo
 	*buf = b;
 	*ret = (uint8_t *)view + off;
 	return 0;
+}
+
+int inode_raw_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
+{
+	int rc = slot_write(t, inode, buf, ret);
+
+	if (rc == 0 && (inode->state & INODE_STATE_STALE) != 0)
+		buf_catch_up(*buf);
+	return rc;
 }
 
 /* ---- reading ---- */
@@ -302,12 +344,21 @@ static void note_tids(struct task *t, struct ek_inode *inode, uint32_t tid)
 	inode->serialised_size = inode->rec.size;
 }
 
-int inode_store(struct task *t, struct ek_inode *inode)
+/* The running transaction has the table's block, and its bytes are behind already. */
+static bool is_filed(const struct handle *h, const struct ek_inode *inode)
+{
+	return (inode->state & INODE_STATE_STALE) != 0 && handle_tid(h) != 0 &&
+	       inode->sync_tid == handle_tid(h);
+}
+
+static int file_slot(struct task *t, struct ek_inode *inode)
 {
 	struct ek_image *img = inode->img;
+	uint32_t index = (inode->ino.v - 1) % img->geom.inodes_per_group;
+	uint32_t first = inode->ino.v - index % img->geom.inodes_per_block;
 	struct buf *b;
 	void *raw;
-	int rc = inode_raw_write(t, inode, &b, &raw);
+	int rc = slot_write(t, inode, &b, &raw);
 
 	if (rc < 0)
 		return rc;
@@ -315,12 +366,23 @@ int inode_store(struct task *t, struct ek_inode *inode)
 		memset(raw, 0, img->geom.inode_size);
 		inode->state &= ~(unsigned)INODE_STATE_NEW;
 	}
-	inode_encode(&img->geom, inode->ino, &inode->rec, raw);
-	count(&img->counters, COUNTER_INODE_SERIALISE, 1);
 	rc = handle_dirty(t->user.current, b);
+	if (rc == 0) {
+		inode->state |= INODE_STATE_STALE;
+		buf_put_off(b, encode_stale, img, first);
+	}
 	buf_put(b);
+	return rc;
+}
+
+int inode_store(struct task *t, struct ek_inode *inode)
+{
+	struct handle *h = t->user.current;
+	int rc = is_filed(h, inode) ? handle_again(h) : file_slot(t, inode);
+
+	count(&inode->img->counters, COUNTER_INODE_SERIALISE, 1);
 	if (rc == 0)
-		note_tids(t, inode, handle_tid(t->user.current));
+		note_tids(t, inode, handle_tid(h));
 	return rc;
 }
 

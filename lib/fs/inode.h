@@ -28,7 +28,8 @@ enum inode_state {
 	INODE_STATE_DA_ALLOC_CLOSE = 1 << 3, /* truncated to 0: force allocation at last close */
 	INODE_STATE_NO_EXPAND = 1 << 4,
 	INODE_STATE_XATTR = 1 << 5, /* has xattrs in the body */
-	INODE_STATE_MAY_INLINE = 1 << 6
+	INODE_STATE_MAY_INLINE = 1 << 6,
+	INODE_STATE_STALE = 1 << 7 /* its table slot is behind rec until the block leaves */
 };
 
 struct ek_inode {
@@ -67,11 +68,12 @@ void inode_put(struct task *t, struct ek_inode *inode);
 int inode_new(struct task *t, struct ek_inode *dir, uint16_t mode, const char *name,
 	      uint32_t name_len, struct ek_inode **ret);
 
-/* Copies the record into the inode table under the running handle (joins it, or starts one of
- * type INODE with 2 credits when none runs). */
+/* Puts the record into the inode table under the running handle (joins it, or starts one of type
+ * INODE with 2 credits when none runs).  It is encoded when the table's block leaves, and says then
+ * what rec says then: what a transaction's other blocks do not have yet may not be in rec. */
 int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site);
 
-/* The same copy, not counted as a mark: orphan links and deletion times. */
+/* The same, not counted as a mark: orphan links and deletion times. */
 int inode_store(struct task *t, struct ek_inode *inode);
 
 /* Raw table slot for changes of in-inode xattrs: read view, and mutable bytes under a handle. */

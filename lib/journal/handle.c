@@ -253,6 +253,12 @@ int handle_dirty(struct handle *h, struct buf *b)
 	return h->error != 0 ? h->error : h->jnl->kind->dirty(h, b);
 }
 
+int handle_again(struct handle *h)
+{
+	h->changed = true;
+	return h->error;
+}
+
 int handle_forget(struct handle *h, struct buf *b, ek_pblk pblk)
 {
 	if (h->error != 0) {

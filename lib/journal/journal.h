@@ -198,6 +198,10 @@ int handle_create(struct handle *h, struct buf *b, void **ret);
  * changed already, so a failure aborts the journal: -ENOSPC when the handle has no credit left. */
 int handle_dirty(struct handle *h, struct buf *b);
 
+/* Says that h changes, later, what the running transaction has filed and is behind of already
+ * (buf_put_off): nothing has to be filed again. */
+int handle_again(struct handle *h);
+
 /* The metadata block was freed: the transaction forgets it and revokes it in the log, so that no
  * older transaction brings it back.  Costs one revoke credit, or a block credit for a block full of
  * them.  The buffer is dropped from the cache; the caller's reference on b (may be NULL: the cache

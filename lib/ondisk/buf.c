@@ -195,6 +195,7 @@ static int take(struct buf_cache *c, ek_pblk pblk, struct buf **ret)
 	b->ver = NULL;
 	b->owner = (struct buf_owner){0, 0};
 	b->jnl = NULL;
+	b->late = NULL;
 	list_init(&b->lru);
 	list_init(&b->dirty);
 	hash_insert(c, b);
@@ -255,6 +256,7 @@ static int verify(struct buf *b, const struct verifier *ver, struct buf_owner ow
 		return claimed_twice(b, ver, owner);
 	b->ver = ver;
 	b->owner = owner;
+	b->flags &= ~(unsigned)BUF_PROVED;
 	rc = ver->check(b->cache->geom, b, b->cache->diag);
 	if (rc < 0) {
 		b->ver = old_ver;
@@ -320,6 +322,8 @@ int buf_new(struct buf_cache *c, ek_pblk pblk, const struct verifier *ver, struc
 			return rc;
 	}
 	memset(b->data, 0, b->size);
+	b->late = NULL;
+	b->flags &= ~(unsigned)BUF_PROVED;
 	b->ver = ver;
 	b->owner = owner;
 	*ret = b;
@@ -337,6 +341,7 @@ void buf_forget(struct buf *b)
 {
 	b->flags &= ~(unsigned)(BUF_DIRTY | BUF_SEAL);
 	list_remove(&b->dirty);
+	b->late = NULL;
 	b->ver = NULL;
 	if (b->refs == 0)
 		drop(b);
@@ -346,6 +351,7 @@ int buf_seal(struct buf *b)
 {
 	int rc;
 
+	buf_catch_up(b);
 	if ((b->flags & BUF_SEAL) == 0)
 		return 0;
 	if (b->ver->seal != NULL)

@@ -43,8 +43,12 @@ struct verifier {
 enum buf_flag {
 	BUF_DIRTY = 1 << 0, /* differs from home and no transaction owns it: written by buf_flush */
 	BUF_PINNED = 1 << 1, /* owned by the journal: not dropped, not written home by the cache */
-	BUF_SEAL = 1 << 2    /* changed since it was sealed */
+	BUF_SEAL = 1 << 2,   /* changed since it was sealed */
+	BUF_PROVED = 1 << 3 /* the owner's: more was proved of these bytes than the verifier asks */
 };
+
+/* Brings b's bytes up to what its owner knows. */
+typedef void buf_late_fn(void *ctx, struct buf *b, uint32_t arg);
 
 struct buf {
 	ek_pblk pblk;
@@ -58,6 +62,9 @@ struct buf {
 	struct list lru;   /* clean and unreferenced */
 	struct list dirty; /* on the cache's dirty list */
 	void *jnl;         /* the journal's record of this buffer, or NULL */
+	buf_late_fn *late; /* what the owner has put off, or NULL */
+	void *late_ctx;
+	uint32_t late_arg;
 };
 
 struct buf_cache;
@@ -98,7 +105,26 @@ void buf_dirty(struct buf *b);
 /* The block was freed: forget its contents, dirty or not.  The journal must have let go of it. */
 void buf_forget(struct buf *b);
 
-/* Runs the verifier and the seal if b changed since the last time. */
+/* Puts a change off: fn runs once, before b is sealed or when the owner catches up, whichever comes
+ * first.  Many changes of a block cost one then.  b must be dirty, and be read by its owner only.
+ */
+static inline void buf_put_off(struct buf *b, buf_late_fn *fn, void *ctx, uint32_t arg)
+{
+	b->late = fn;
+	b->late_ctx = ctx;
+	b->late_arg = arg;
+}
+
+static inline void buf_catch_up(struct buf *b)
+{
+	buf_late_fn *fn = b->late;
+
+	b->late = NULL;
+	if (fn != NULL)
+		fn(b->late_ctx, b, b->late_arg);
+}
+
+/* Catches up, then runs the seal and the verifier if b changed since the last time. */
 int buf_seal(struct buf *b);
 
 /* Seals and writes all dirty buffers in block order, neighbours together; no device flush. */
