@@ -40,7 +40,7 @@ enum ek_trace_format {
 
 enum ek_trace_flag {
 	EK_TRACE_LENIENT = 1 << 0,   /* count ops that are not known and lines that make no sense */
-	EK_TRACE_NO_READS = 1 << 1,  /* leave reads out */
+	EK_TRACE_NO_READS = 1 << 1,  /* leave reads and stats out */
 	EK_TRACE_SCRUB = 1 << 2,     /* drop all recorded bytes and checksums of them */
 	EK_TRACE_CHECKSUMS = 1 << 3, /* keep checksums of recorded bytes, not the bytes */
 	EK_TRACE_GUESS_STORES = 1 << 4,  /* strace: take an msync for stores to all it covers */

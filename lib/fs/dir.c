@@ -259,7 +259,7 @@ static uint8_t type_of(const struct ek_inode *target)
 
 static void changed(struct ek_inode *dir)
 {
-	dir->rec.mtime = image_now(dir->img);
+	dir->rec.mtime = inode_change_now(dir);
 	dir->rec.ctime = dir->rec.mtime;
 	dir->rec.version++;
 }

@@ -40,7 +40,7 @@ static struct range range_of(const struct ek_inode *inode, uint64_t off, uint64_
 
 static void times(struct ek_inode *inode)
 {
-	inode->rec.mtime = image_now(inode->img);
+	inode->rec.mtime = inode_change_now(inode);
 	inode->rec.ctime = inode->rec.mtime;
 }
 
@@ -58,7 +58,7 @@ static int allocate_piece(struct task *t, struct ek_inode *inode, struct map *m,
 		return rc;
 	rc = map_blocks(t, inode, m, flags);
 	if (rc == 0) {
-		inode->rec.ctime = image_now(inode->img);
+		inode->rec.ctime = inode_change_now(inode);
 		end = MIN((uint64_t)(m->lblk.v + m->len) << g->block_bits, new_size);
 		if (end > inode->size) {
 			inode->size = end;

@@ -95,9 +95,10 @@ struct ek_image {
 	struct diag diag;
 	struct image_opts opts;
 	struct data_ops data;
-	struct ek_time now; /* the clock: set by the replay, fixed for commands */
-	uint32_t tick_ns;   /* timestamps advance in steps of this, 4 ms at HZ=250 */
-	uint32_t tick_phase; /* ns after a whole step, less than tick_ns */
+	struct ek_time now;   /* the clock: set by the replay, fixed for commands */
+	uint32_t tick_ns;     /* timestamps advance in steps of this, 4 ms at HZ=250 */
+	uint32_t tick_phase;  /* ns after a whole step, less than tick_ns */
+	struct ek_time floor; /* the latest exact time that a file was given */
 	uint32_t next_generation;
 	uint64_t next_seq; /* stamps for ek_inode.seq */
 	struct names *names;
@@ -140,22 +141,9 @@ int task_start(struct task *t, enum handle_type type, unsigned credits, struct h
 int task_start_inode(struct task *t, struct ek_inode *inode, enum handle_type type,
 		     unsigned credits, unsigned rsv, struct handle **ret);
 
-/* Coarse time of the image's clock. */
-static inline struct ek_time image_now(const struct ek_image *img)
-{
-	struct ek_time now = img->now;
-	uint32_t since; /* the last tick, ns */
-
-	if (img->tick_ns == 0)
-		return now;
-	since = (now.nsec + img->tick_ns - img->tick_phase) % img->tick_ns;
-	if (since > now.nsec) {
-		now.sec--;
-		now.nsec += 1000000000u;
-	}
-	now.nsec -= since;
-	return now;
-}
+/* Coarse time of the image's clock: of its last tick, but never before an exact time that a file
+ * was given. */
+struct ek_time image_now(const struct ek_image *img);
 
 /* The superblock as it is in memory; a change goes through super_write. */
 struct super_raw;

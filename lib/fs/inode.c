@@ -409,57 +409,6 @@ void inode_note_datasync(struct task *t, struct ek_inode *inode)
 		inode->datasync_tid = handle_tid(t->user.current);
 }
 
-static bool same_time(struct ek_time a, struct ek_time b)
-{
-	return a.sec == b.sec && a.nsec == b.nsec;
-}
-
-static int dirty_times(struct task *t, struct ek_inode *inode)
-{
-	struct handle *h;
-	int rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
-
-	if (rc < 0)
-		return rc;
-	data_dirtied(inode);
-	count(&inode->img->counters, COUNTER_TS_UPDATES, 1);
-	rc = inode_mark_dirty(t, inode, MARK_TIMESTAMP);
-	return handle_end(h, rc);
-}
-
-int inode_touch_modify(struct task *t, struct ek_inode *inode)
-{
-	struct ek_time now = image_now(inode->img);
-
-	if (same_time(inode->rec.mtime, now) && same_time(inode->rec.ctime, now))
-		return 0;
-	inode->rec.mtime = now;
-	inode->rec.ctime = now;
-	inode->rec.version++;
-	return dirty_times(t, inode);
-}
-
-static bool before(struct ek_time a, struct ek_time b)
-{
-	return a.sec != b.sec ? a.sec < b.sec : a.nsec < b.nsec;
-}
-
-int inode_touch_access(struct task *t, struct ek_inode *inode)
-{
-	struct ek_time now = image_now(inode->img), atime = inode->rec.atime;
-
-	if ((inode->rec.flags & INODE_NOATIME) != 0 || !inode->img->writable)
-		return 0;
-	/* relatime: only when older than a change, or than a day */
-	if (before(inode->rec.mtime, atime) && before(inode->rec.ctime, atime) &&
-	    now.sec - atime.sec < 24 * 60 * 60)
-		return 0;
-	if (same_time(atime, now))
-		return 0;
-	inode->rec.atime = now;
-	return dirty_times(t, inode);
-}
-
 /* ---- block counts ---- */
 
 uint64_t inode_sectors(const struct ek_inode *inode)

@@ -40,6 +40,7 @@ struct ek_inode {
 	unsigned refs;           /* references by callers */
 	unsigned opens, writers; /* open handles; those that may write */
 	unsigned state;
+	bool times_shown; /* by stat(2), since ctime changed last */
 	struct es_tree es;
 	struct mb_inode mb;
 	uint64_t reserved; /* clusters reserved by delayed allocation */
@@ -80,7 +81,17 @@ int inode_store(struct task *t, struct ek_inode *inode);
 int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret);
 int inode_raw_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret);
 
-/* mtime and ctime to the coarse now, if that differs: one handle and one mark then. */
+/*
+ * When inode changes now, for its ctime: the coarse time, unless stat(2) saw one that is not older;
+ * then the exact time, which no coarse time falls behind afterwards (Linux 6.13 and later).
+ */
+struct ek_time inode_change_now(struct ek_inode *inode);
+/* stat(2) showed the times: the next change must look different. */
+static inline void inode_times_shown(struct ek_inode *inode)
+{
+	inode->times_shown = true;
+}
+/* mtime and ctime to now, if that differs: one handle and one mark then. */
 int inode_touch_modify(struct task *t, struct ek_inode *inode);
 /* atime by the relatime rule. */
 int inode_touch_access(struct task *t, struct ek_inode *inode);

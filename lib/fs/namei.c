@@ -274,7 +274,7 @@ int fs_link(struct task *t, struct ek_inode *inode, struct ek_inode *dir, const 
 		rc = task_start_inode(t, dir, HANDLE_DIR, credits_link(t->img), 0, &h);
 	if (rc < 0)
 		return rc;
-	inode->rec.ctime = image_now(t->img);
+	inode->rec.ctime = inode_change_now(inode);
 	inode->rec.links++;
 	rc = dir_add(t, dir, name, len, inode);
 	if (rc == 0)
@@ -320,7 +320,7 @@ int fs_unlink(struct task *t, struct ek_inode *dir, const char *name, uint32_t l
 		inode->rec.links--;
 		if (inode->rec.links == 0)
 			rc = orphan_add(t, inode);
-		inode->rec.ctime = image_now(t->img);
+		inode->rec.ctime = inode_change_now(inode);
 		if (rc == 0)
 			rc = inode_mark_dirty(t, inode, MARK_LINK);
 	}
@@ -342,7 +342,7 @@ static int remove_dir(struct task *t, struct ek_inode *dir, const char *name, ui
 	inode->rec.links = 0;
 	inode->size = 0;
 	rc = orphan_add(t, inode);
-	inode->rec.ctime = image_now(t->img);
+	inode->rec.ctime = inode_change_now(inode);
 	if (rc == 0)
 		rc = inode_mark_dirty(t, inode, MARK_LINK);
 	dec_links(dir);
@@ -437,7 +437,7 @@ static void apply(struct ek_inode *inode, const struct attr *a)
 		r->flags = a->flags;
 	if ((a->mask & ATTR_PROJECT) != 0)
 		r->projid = a->project;
-	r->ctime = (a->mask & ATTR_CTIME) != 0 ? a->ctime : image_now(inode->img);
+	r->ctime = (a->mask & ATTR_CTIME) != 0 ? a->ctime : inode_change_now(inode);
 }
 
 int fs_setattr(struct task *t, struct ek_inode *inode, const struct attr *a)

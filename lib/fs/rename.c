@@ -99,7 +99,7 @@ static int check(struct task *t, const struct end *from, const struct end *to, u
 
 static void touch_dir(struct ek_inode *dir)
 {
-	dir->rec.mtime = image_now(dir->img);
+	dir->rec.mtime = inode_change_now(dir);
 	dir->rec.ctime = dir->rec.mtime;
 	dir->rec.version++;
 }
@@ -145,7 +145,7 @@ static int reparent(struct task *t, struct ek_inode *inode, struct ek_inode *fro
 static int lose_name(struct task *t, struct ek_inode *inode)
 {
 	inode->rec.links = inode_is_dir(inode) ? 0 : (uint16_t)(inode->rec.links - 1);
-	inode->rec.ctime = image_now(t->img);
+	inode->rec.ctime = inode_change_now(inode);
 	if (inode->rec.links == 0) {
 		int rc = orphan_add(t, inode);
 
@@ -166,7 +166,7 @@ static int move(struct task *t, struct end *from, struct end *to)
 		      : dir_add(t, to->dir, to->name, to->len, from->inode);
 	if (rc < 0)
 		return rc;
-	from->inode->rec.ctime = image_now(t->img);
+	from->inode->rec.ctime = inode_change_now(from->inode);
 	rc = inode_mark_dirty(t, from->inode, MARK_LINK);
 	if (rc == 0)
 		rc = dir_remove(t, from->dir, from->name, from->len);
@@ -203,8 +203,8 @@ static int swap(struct task *t, struct end *a, struct end *b)
 
 	if (rc == 0)
 		rc = set_entry(t, a, b->inode);
-	a->inode->rec.ctime = image_now(t->img);
-	b->inode->rec.ctime = a->inode->rec.ctime;
+	a->inode->rec.ctime = inode_change_now(a->inode);
+	b->inode->rec.ctime = inode_change_now(b->inode);
 	if (rc == 0)
 		rc = inode_mark_dirty(t, a->inode, MARK_LINK);
 	if (rc == 0)
@@ -269,7 +269,7 @@ int fs_link_over(struct task *t, struct ek_inode *inode, struct ek_inode *dir, c
 	rc = set_entry(t, &to, inode);
 	if (rc == 0) {
 		inode->rec.links++;
-		inode->rec.ctime = image_now(t->img);
+		inode->rec.ctime = inode_change_now(inode);
 		rc = orphan_remove(t, inode);
 	}
 	if (rc == 0)

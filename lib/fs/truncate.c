@@ -55,7 +55,7 @@ static int finish(struct task *t, struct ek_inode *inode)
 
 	if (rc < 0)
 		return rc;
-	inode->rec.mtime = image_now(inode->img);
+	inode->rec.mtime = inode_change_now(inode);
 	inode->rec.ctime = inode->rec.mtime;
 	return inode_mark_dirty(t, inode, MARK_TRUNCATE);
 }
@@ -97,7 +97,7 @@ static int store_size(struct task *t, struct ek_inode *inode, uint64_t size, boo
 	if (shrink)
 		rc = orphan_add(t, inode);
 	if (rc == 0) {
-		inode->rec.mtime = image_now(inode->img);
+		inode->rec.mtime = inode_change_now(inode);
 		inode->rec.ctime = inode->rec.mtime;
 		inode->rec.size = size;
 		rc = inode_mark_dirty(t, inode, MARK_SETATTR);
@@ -131,7 +131,7 @@ static int touch(struct task *t, struct ek_inode *inode)
 {
 	inode->rec.version++;
 	data_dirtied(inode);
-	inode->rec.mtime = image_now(inode->img);
+	inode->rec.mtime = inode_change_now(inode);
 	inode->rec.ctime = inode->rec.mtime;
 	return inode_mark_dirty(t, inode, MARK_SETATTR);
 }

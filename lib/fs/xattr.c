@@ -382,7 +382,7 @@ static int apply(struct task *t, struct ek_inode *inode, struct change *c, int p
 
 static int finish(struct task *t, struct ek_inode *inode)
 {
-	inode->rec.ctime = image_now(inode->img);
+	inode->rec.ctime = inode_change_now(inode);
 	return inode_mark_dirty(t, inode, MARK_XATTR);
 }
 

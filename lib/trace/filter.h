@@ -24,7 +24,7 @@ int cut_filter(struct op_source *in, const struct cut_range *range, struct op_so
 
 enum normalize_flag {
 	NORMALIZE_NO_TIMES = 1,    /* all times 0, no durations */
-	NORMALIZE_NO_READS = 2,    /* without reads */
+	NORMALIZE_NO_READS = 2,    /* without reads and stats */
 	NORMALIZE_NO_OBSERVED = 4, /* without observed lines */
 	NORMALIZE_SORT = 8,        /* in order of start, for files that are not */
 };

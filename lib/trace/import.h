@@ -16,7 +16,7 @@
 struct instream;
 
 enum import_flag {
-	IMPORT_NO_READS = 1,       /* leave reads out */
+	IMPORT_NO_READS = 1,       /* leave reads and stats out */
 	IMPORT_SCRUB = 2,          /* keep no recorded bytes, not even short ones */
 	IMPORT_CHECKSUMS = 4,      /* keep CRC-32C of recorded bytes instead of the bytes */
 	IMPORT_GUESS = 8,          /* take an msync for a store into all it covers */

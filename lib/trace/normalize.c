@@ -77,7 +77,7 @@ static int change(struct normalize *n, const struct op *from, const struct op **
 
 static bool unwanted(const struct normalize *n, const struct op *o)
 {
-	return ((n->flags & NORMALIZE_NO_READS) && o->code == OP_READ) ||
+	return ((n->flags & NORMALIZE_NO_READS) && (o->code == OP_READ || o->code == OP_STAT)) ||
 	       ((n->flags & NORMALIZE_NO_OBSERVED) && o->code == OP_OBSERVED);
 }
 

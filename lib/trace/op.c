@@ -49,6 +49,7 @@ const struct op_form op_forms[OP_COUNT] = {
     [OP_EXIT] = {"exit", "?a"},
     [OP_MARK] = {"mark", "n"},
     [OP_GAP] = {"gap", ""},
+    [OP_STAT] = {"stat", "x"},
 };
 
 const char *const op_falloc_words[FALLOC_COUNT] = {"alloc",    "keep",     "punch",  "zero",

@@ -101,6 +101,7 @@ enum op_code {
 	OP_COMMENT,
 	OP_NODE,
 	OP_EXPECT,
+	OP_STAT, /* numbers are those of binary traces: what is new comes last */
 	OP_COUNT
 };
 
@@ -357,7 +358,7 @@ enum op_code op_find(const char *word, size_t n);
 /* True for codes that stand for a call of the workload. */
 static inline bool op_is_work(enum op_code code)
 {
-	return code > OP_NONE && code < OP_OBSERVED;
+	return (code > OP_NONE && code < OP_OBSERVED) || code == OP_STAT;
 }
 
 #endif

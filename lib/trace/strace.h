@@ -47,10 +47,10 @@ typedef void strace_handler(struct strace *s, struct task *t, const struct strac
 			    int variant);
 strace_handler do_open, do_close, do_close_range, do_dup, do_fcntl, do_new_fd, do_pair;
 strace_handler do_write, do_read, do_seek, do_copy, do_size, do_falloc, do_sync, do_syncrange,
-    do_advise, do_stat, do_ioctl;
+    do_advise, do_ioctl;
 strace_handler do_mkdir, do_unlink, do_rename, do_link, do_symlink, do_mknod, do_chdir, do_getcwd,
     do_bind;
-strace_handler do_chmod, do_chown, do_times, do_xattr;
+strace_handler do_stat, do_statx, do_chmod, do_chown, do_times, do_xattr;
 strace_handler do_clone, do_exec, do_mmap, do_munmap, do_mremap, do_msync, do_unshare;
 
 /* Finds a call; NULL when it is in no table. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that change attributes, by path, by descriptor, or by directory and path. */
+/* Calls that show or change attributes, by path, by descriptor, or by directory and path. */
 #include "trace/strace.h"
 
 /* How the file is given; the numbers of the arguments behind it follow. */
@@ -184,4 +184,57 @@ void do_xattr(struct strace *s, struct task *t, const struct strace_call *c, int
 			import_data(&s->im, (size_t)size);
 	}
 	import_emit(&s->im);
+}
+
+/* An open file of unknown size: here it is. */
+static void learn_size(struct strace *s, const struct strace_call *c, unsigned at)
+{
+	struct op_str field;
+	int64_t size;
+
+	if (!s->ofd || !s->ofd->handle || !s->ofd->file || s->ofd->file->size_known)
+		return;
+	if (strace_field(call_arg(c, at), "st_size", &field) && strace_number(field, &size) &&
+	    size >= 0) {
+		s->ofd->file->size = (uint64_t)size;
+		s->ofd->file->size_known = true;
+	}
+}
+
+static void emit_stat(struct strace *s, struct task *t, const struct strace_call *c, int how,
+		      uint64_t flags)
+{
+	if (s->im.opt.flags & IMPORT_NO_READS)
+		s->im.counts.ignored++;
+	else if (begin_meta(s, t, c, OP_STAT, how, flags))
+		import_emit(&s->im);
+}
+
+/* stat, lstat, fstat, newfstatat: who saw the times makes the next change take exact ones. */
+void do_stat(struct strace *s, struct task *t, const struct strace_call *c, int variant)
+{
+	uint64_t flags = variant == BY_DIR ? at_flags(c, 3) : 0;
+	struct op_str path = call_arg(c, 1);
+
+	if (variant == BY_FD)
+		learn_size(s, c, 1);
+	if (variant == BY_DIR && path.n == 2)
+		learn_size(s, c, 2);
+	emit_stat(s, t, c, variant, flags);
+}
+
+/* statx(dir, path, flags, mask, {...}) */
+void do_statx(struct strace *s, struct task *t, const struct strace_call *c, int variant)
+{
+	static const struct strace_word words[] = {{"STATX_MTIME", 0x40},
+						   {"STATX_CTIME", 0x80},
+						   {"STATX_BASIC_STATS", 0x7ff},
+						   {"STATX_ALL", 0xfff},
+						   {NULL, 0}};
+
+	(void)variant;
+	if ((strace_flags(call_arg(c, 3), words) & 0xc0) == 0)
+		s->im.counts.ignored++;
+	else
+		emit_stat(s, t, c, BY_DIR, at_flags(c, 2));
 }

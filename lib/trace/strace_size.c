@@ -139,24 +139,6 @@ void do_advise(struct strace *s, struct task *t, const struct strace_call *c, in
 	import_emit(&s->im);
 }
 
-/* fstat(fd, {...}), newfstatat(fd, "", {...}, ...): only to learn the size of an open file. */
-void do_stat(struct strace *s, struct task *t, const struct strace_call *c, int variant)
-{
-	struct op_str field, path = call_arg(c, 1);
-	int64_t size;
-
-	(void)t;
-	s->im.counts.ignored++;
-	if (!s->ofd || !s->ofd->handle || !s->ofd->file || s->ofd->file->size_known ||
-	    (variant == 2 && !(path.n == 2 && path.p[0] == '"')))
-		return;
-	if (strace_field(call_arg(c, (unsigned)variant), "st_size", &field) &&
-	    strace_number(field, &size) && size >= 0) {
-		s->ofd->file->size = (uint64_t)size;
-		s->ofd->file->size_known = true;
-	}
-}
-
 static const struct {
 	const char *word;
 	char letter;

@@ -204,8 +204,8 @@ int report_tally(struct ek_trace_report *r, const struct tally *t, bool whole, b
 {
 	int err = report_totals(r, t, whole);
 
-	for (unsigned i = 1; full && err == 0 && i < OP_OBSERVED; i++)
-		if (t->op[i].count)
+	for (unsigned i = 1; full && err == 0 && i < OP_COUNT; i++)
+		if (t->op[i].count && (op_is_work((enum op_code)i)))
 			err = report_add(r, "op", op_word((enum op_code)i), false, t->op[i].count,
 					 t->op[i].bytes, t->op[i].ns);
 	if (full && err == 0)

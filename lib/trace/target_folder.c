@@ -159,6 +159,7 @@ static op_fn *const handlers[OP_COUNT] = {
     [OP_SETXATTR] = folder_op_attr, [OP_REMOVEXATTR] = folder_op_attr,
     [OP_SETFLAGS] = folder_op_attr, [OP_SETPROJECT] = folder_op_attr,
     [OP_ADVISE] = op_advise,        [OP_FREEZE] = op_sync_all,
+    [OP_STAT] = folder_op_attr,
 };
 
 /* EBADF of a system call is a handle that was opened for something else, not one that is missing.

@@ -121,6 +121,8 @@ static int change(struct folder_target *t, int fd, const struct op *o)
 		return set_flags(fd, o->name.p != NULL ? o->name.p : "");
 	case OP_SETPROJECT:
 		return set_project(fd, o->arg);
+	case OP_STAT:
+		return result(fstat(fd, &(struct stat){0}));
 	default:
 		return -EINVAL;
 	}

@@ -283,6 +283,7 @@ static op_fn *const handlers[OP_COUNT] = {
     [OP_EXIT] = op_nothing,
     [OP_MARK] = op_nothing,
     [OP_GAP] = op_nothing,
+    [OP_STAT] = image_op_attr,
 };
 
 /* The image's story becomes the target's, unless the device told one before. */

@@ -73,10 +73,12 @@ static const char every_op[] =
     "51 9 mark phase-%25\n"
     "52 - gap lost=4\n"
     "53 - ~ writepages ino=13 start=0 end=max\n"
+    "54 9 stat /b nofollow\n"
+    "55 9 stat h1 dur=4\n"
     "# a remark\n"
     "%expect\n"
     "= counter ext4_mark_inode_dirty 1994\n"
     "= file /db.sqlite 73728 sha256=00\n"
-    "%end ops=53 crc32c=";
+    "%end ops=55 crc32c=";
 
 #endif

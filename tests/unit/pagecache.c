@@ -345,6 +345,45 @@ TEST(an_extent_that_is_mapped_in_part_is_written_to_its_end)
 	stop();
 }
 
+/* Multigrain timestamps: a change in the tick that stat showed takes the exact time, and no file is
+ * given a time before that any more. */
+TEST(a_write_after_stat_takes_an_exact_time)
+{
+	struct image_opts opts = usual;
+	struct pc_config cfg = {.memory = 8u << 20};
+	struct ek_inode *root, *other;
+	uint64_t updates;
+
+	opts.tick_ns = 4000000;
+	start(4096, &opts, &cfg);
+	OK(inode_get(img, (ek_inum){INUM_ROOT}, &root));
+	OK(fs_create(&task, root, "other", 5, 0644, &other));
+	img->now.nsec = 9000000;
+	write_some(0, 100, false);
+	CHECK_INT(file->rec.mtime.nsec, 8000000);
+	updates = img->counters.v[COUNTER_TS_UPDATES];
+	img->now.nsec = 9000001;
+	write_some(0, 100, false);
+	CHECK_INT(img->counters.v[COUNTER_TS_UPDATES], updates);
+	inode_times_shown(file);
+	img->now.nsec = 9000002;
+	write_some(0, 100, false);
+	CHECK_INT(file->rec.mtime.nsec, 9000002);
+	CHECK_INT(file->rec.ctime.nsec, 9000002);
+	img->now.nsec = 9000003;
+	write_some(0, 100, false);
+	CHECK_INT(img->counters.v[COUNTER_TS_UPDATES], updates + 1);
+	OK(inode_touch_modify(&task, other));
+	CHECK_INT(other->rec.mtime.nsec, 9000002);
+	inode_times_shown(file);
+	img->now.nsec = 12000001;
+	write_some(0, 100, false);
+	CHECK_INT(file->rec.mtime.nsec, 12000000);
+	inode_put(&task, other);
+	inode_put(&task, root);
+	stop();
+}
+
 TEST(an_overwrite_of_cached_data_allocates_nothing)
 {
 	struct pc_config cfg = {.memory = 64u << 20};

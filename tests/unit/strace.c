@@ -233,6 +233,30 @@ TEST(an_append_goes_to_the_size_the_file_has_then)
 	CHECK_INT(counts.unknown_sizes, 0);
 }
 
+TEST(who_looks_at_times_is_kept)
+{
+	check("1 1700000000.000000 stat(\"a\", {st_mode=S_IFREG|0644, st_size=7, ...}) = 0\n"
+	      "1 1700000000.000001 lstat(\"a\", {st_mode=S_IFREG|0644, st_size=7, ...}) = 0\n"
+	      "1 1700000000.000002 stat(\"b\", 0x7ffc) = -1 ENOENT (No such file or directory)\n"
+	      "1 1700000000.000003 stat(\"/etc/passwd\", {st_mode=S_IFREG|0644, ...}) = 0\n"
+	      "1 1700000000.000004 newfstatat(AT_FDCWD, \"c\", {st_mode=S_IFREG|0644, ...}, "
+	      "AT_SYMLINK_NOFOLLOW) = 0\n"
+	      "1 1700000000.000005 openat(AT_FDCWD, \"d\", O_RDONLY|O_DIRECTORY) = 3\n"
+	      "1 1700000000.000006 fstat(3, {st_mode=S_IFDIR|0755, ...}) = 0\n"
+	      "1 1700000000.000007 newfstatat(3, \"e\", {st_mode=S_IFREG|0644, ...}, 0) = 0\n"
+	      "1 1700000000.000008 statx(3, \"\", AT_EMPTY_PATH, STATX_BASIC_STATS, {...}) = 0\n"
+	      "1 1700000000.000009 statx(3, \"e\", 0, STATX_TYPE|STATX_MODE, {...}) = 0\n"
+	      "1 1700000000.000010 statx(3, \"e\", 0, STATX_MODE|STATX_MTIME, {...}) = 0\n",
+	      "stat /a\n"
+	      "stat /a nofollow\n"
+	      "stat /c nofollow\n"
+	      "open h1 /d r flags=directory\n"
+	      "stat h1\n"
+	      "stat /d/e\n"
+	      "stat h1\n"
+	      "stat /d/e\n");
+}
+
 TEST(an_append_to_a_file_of_unknown_size_is_counted)
 {
 	check("1 1700000000.000000 openat(AT_FDCWD, \"log\", O_WRONLY|O_APPEND) = 4\n"
@@ -245,6 +269,7 @@ TEST(an_append_to_a_file_of_unknown_size_is_counted)
 	      "AT_EMPTY_PATH) = 0\n"
 	      "1 1700000000.000002 write(4, \"\"..., 5) = 5\n",
 	      "open h1 /log w flags=append\n"
+	      "stat h1\n"
 	      "write h1 777 5 append\n");
 	CHECK_INT(counts.unknown_sizes, 0);
 }

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Timestamps as Linux makes them: coarse, in steps of the timer's tick, so that a busy file is
+ * marked once a tick; exact where stat(2) looked since the last change, so that who looks twice
+ * sees that something changed in between.
+ */
+#include "fs/blocks.h"
+#include "fs/data.h"
+#include "fs/image.h"
+#include "fs/inode.h"
+
+#define SECOND 1000000000u
+#define DAY    (24 * 60 * 60)
+
+static bool same(struct ek_time a, struct ek_time b)
+{
+	return a.sec == b.sec && a.nsec == b.nsec;
+}
+
+static bool before(struct ek_time a, struct ek_time b)
+{
+	return a.sec != b.sec ? a.sec < b.sec : a.nsec < b.nsec;
+}
+
+struct ek_time image_now(const struct ek_image *img)
+{
+	struct ek_time now = img->now;
+	uint32_t since; /* the last tick, ns */
+
+	if (img->tick_ns == 0)
+		return now;
+	since = (now.nsec + img->tick_ns - img->tick_phase) % img->tick_ns;
+	if (since > now.nsec) {
+		now.sec--;
+		now.nsec += SECOND;
+	}
+	now.nsec -= since;
+	return before(now, img->floor) ? img->floor : now;
+}
+
+/* True when a change now would show the time that was shown already. */
+static bool would_hide(const struct ek_inode *inode, struct ek_time now)
+{
+	return inode->times_shown && !before(inode->rec.ctime, now);
+}
+
+struct ek_time inode_change_now(struct ek_inode *inode)
+{
+	struct ek_image *img = inode->img;
+	struct ek_time now = image_now(img);
+
+	if (would_hide(inode, now)) {
+		if (before(now, img->now))
+			now = img->now;
+		img->floor = now;
+	}
+	inode->times_shown = false;
+	return now;
+}
+
+static int mark(struct task *t, struct ek_inode *inode)
+{
+	struct handle *h;
+	int rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
+
+	if (rc < 0)
+		return rc;
+	data_dirtied(inode);
+	count(&inode->img->counters, COUNTER_TS_UPDATES, 1);
+	rc = inode_mark_dirty(t, inode, MARK_TIMESTAMP);
+	return handle_end(h, rc);
+}
+
+int inode_touch_modify(struct task *t, struct ek_inode *inode)
+{
+	struct ek_time now = image_now(inode->img);
+
+	if (same(inode->rec.mtime, now) && same(inode->rec.ctime, now) && !inode->times_shown)
+		return 0;
+	now = inode_change_now(inode);
+	if (same(inode->rec.mtime, now) && same(inode->rec.ctime, now))
+		return 0;
+	inode->rec.mtime = now;
+	inode->rec.ctime = now;
+	inode->rec.version++;
+	return mark(t, inode);
+}
+
+int inode_touch_access(struct task *t, struct ek_inode *inode)
+{
+	struct ek_time now = image_now(inode->img), atime = inode->rec.atime;
+
+	if ((inode->rec.flags & INODE_NOATIME) != 0 || !inode->img->writable)
+		return 0;
+	/* relatime: only when older than a change, or than a day */
+	if (before(inode->rec.mtime, atime) && before(inode->rec.ctime, atime) &&
+	    now.sec - atime.sec < DAY)
+		return 0;
+	if (would_hide(inode, now))
+		now = inode->img->now;
+	if (same(atime, now))
+		return 0;
+	inode->rec.atime = now;
+	return mark(t, inode);
+}
