@@ -103,8 +103,7 @@ EK_EXPORT const struct ek_replay_row *ek_replay_report_row(const struct ek_repla
 EK_EXPORT void ek_replay_report_free(struct ek_replay_report *report);
 
 /* Replays trace onto target: a path, or "dir:" and a mounted folder.  The trace "-" is standard
- * input, whose form must show in its first bytes: a log without a heading, such as strace's, has to
- * be a file.  *ret is set on success only.  -EINVAL for a bad trace, -EUCLEAN for a damaged image,
+ * input.  *ret is set on success only.  -EINVAL for a bad trace, -EUCLEAN for a damaged image,
  * -ENOSPC when the image is too small (it is clean then), -EBUSY for one that is in use. */
 EK_EXPORT EK_MUST int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,
 				const struct ek_replay_options *opt, struct ek_replay_report **ret);

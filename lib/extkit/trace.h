@@ -30,7 +30,7 @@ extern "C" {
 struct ek_ctx;
 
 enum ek_trace_format {
-	EK_TRACE_AUTO = 0, /* by content (input; not from a pipe) or by name (output) */
+	EK_TRACE_AUTO = 0, /* by content (input) or by name (output) */
 	EK_TRACE_WTR,
 	EK_TRACE_WTB,
 	EK_TRACE_FIO,    /* fio I/O log: version 2 and 3 in, 3 out */

@@ -127,6 +127,9 @@ int import_next_node(struct importer *im, const struct op **ret);
 /* Each makes a source; the counters are filled while it is read. */
 int strace_import(const char *const *paths, unsigned n, const struct import_options *opt,
 		  struct diag *d, struct op_source **ret);
+/* in is read once, so children are guessed; it becomes the source's own, even on failure. */
+int strace_import_stream(struct instream *in, const struct import_options *opt, struct diag *d,
+			 struct op_source **ret);
 int fio_import(struct instream *in, const struct import_options *opt, struct diag *d,
 	       struct op_source **ret);
 int events_import(struct instream *in, const struct import_options *opt, struct diag *d,

@@ -250,7 +250,7 @@ long instream_peek(struct instream *in, void *buf, size_t n)
 {
 	size_t left = in->ahead_len - in->ahead_pos;
 
-	n = MIN(n, (size_t)INSTREAM_PEEK);
+	n = MIN(n, INSTREAM_PEEK);
 	if (left < n) {
 		long got;
 

@@ -14,14 +14,13 @@
 #include "trace/events_line.h"
 #include "trace/fio_write.h"
 #include "trace/import.h"
-#include "trace/strace_scan.h"
+#include "trace/strace.h"
 #include "trace/stream.h"
 #include "trace/wtb.h"
 #include "trace/wtr.h"
 
 #define LEVEL      3
-#define LOOK_LINES 200
-#define LOOK_LINE  ((size_t)64 << 10)
+#define LOOK_FIRST 16 /* bytes that hold each of the words that forms begin with */
 
 int job_options(const struct ek_trace_options *opt, struct diag *d, struct ek_trace_options *ret)
 {
@@ -55,79 +54,90 @@ static enum ek_trace_format format_of_word(const char *line)
 	return EK_TRACE_AUTO;
 }
 
-static enum ek_trace_format format_of_line(char *line, size_t n)
+/* A line of strace names a call that is known: other texts have brackets too. */
+static bool is_strace(const struct strace_table *calls, char *line, size_t n)
+{
+	struct strace_clock clock = {0};
+	struct strace_line l;
+
+	strace_scan(&clock, line, n, &l);
+	return (l.kind == STRACE_CALL || l.kind == STRACE_UNFINISHED || l.kind == STRACE_RESUMED) &&
+	       strace_find(calls, l.name, l.name_n) != NULL;
+}
+
+static enum ek_trace_format format_of_line(const struct strace_table *calls, char *line, size_t n)
 {
 	enum ek_trace_format word = format_of_word(line);
-	struct strace_clock clock = {0};
-	struct strace_line sl;
-	struct event_line el;
+	struct event_line l;
 
 	if (word != EK_TRACE_AUTO)
 		return word;
-	if (event_scan(line, n, &el))
+	if (event_scan(line, n, &l))
 		return EK_TRACE_EVENTS;
-	strace_scan(&clock, line, n, &sl);
-	return sl.kind == STRACE_NOISE ? EK_TRACE_AUTO : EK_TRACE_STRACE;
+	return is_strace(calls, line, n) ? EK_TRACE_STRACE : EK_TRACE_AUTO;
 }
 
-static enum ek_trace_format look_at_lines(struct instream *in)
+/* The first line that tells; text is cut up.  -ENOMEM without memory. */
+static int format_of_text(char *text, enum ek_trace_format *ret)
 {
-	enum ek_trace_format f = EK_TRACE_AUTO;
-	struct lines lines;
-	char *line;
-	size_t n;
+	struct strace_table *calls = strace_table_new();
+	char *next;
 
-	if (lines_init(&lines, in, LOOK_LINE) < 0) {
-		instream_close(in);
-		return f;
+	if (calls == NULL)
+		return -ENOMEM;
+	for (; *ret == EK_TRACE_AUTO && *text != '\0'; text = next) {
+		size_t n = strcspn(text, "\n");
+
+		next = text[n] != '\0' ? text + n + 1 : text + n;
+		text[n] = '\0';
+		*ret = format_of_line(calls, text, n);
 	}
-	while (f == EK_TRACE_AUTO && lines.number < LOOK_LINES && lines_next(&lines, &line, &n) > 0)
-		f = format_of_line(line, n);
-	lines_free(&lines);
-	return f;
+	free(calls);
+	return 0;
 }
 
-/* A pipe can be read but once: the form shows in its first bytes or not at all. */
+/* Bytes that were looked at stay to be read, so a pipe can be asked too; one that is written to
+ * slowly is not kept waiting when its first bytes tell. */
 static int look_ahead(struct instream *in, struct diag *d, enum ek_trace_format *ret)
 {
-	char first[INSTREAM_PEEK + 1];
-	long got = instream_peek(in, first, INSTREAM_PEEK);
+	char first[LOOK_FIRST + 1], *text;
+	long got = instream_peek(in, first, LOOK_FIRST);
 
 	if (got < 0)
 		return (int)got;
 	first[got] = '\0';
 	*ret = wtb_is(first, (size_t)got) ? EK_TRACE_WTB : format_of_word(first);
-	return *ret != EK_TRACE_AUTO
-		   ? 0
-		   : diag_set(d, -EINVAL, "trace: standard input: its format must be given");
-}
-
-int job_detect(const char *path, struct diag *d, enum ek_trace_format *ret)
-{
-	struct instream *in;
-	char first[16];
-	long got;
-	int err;
-
-	if (strcmp(path, "-") == 0)
-		return diag_set(d, -EINVAL, "trace: standard input: its format must be given");
-	err = instream_open(path, INSTREAM_RAW, d, &in);
-	if (err < 0)
-		return err;
-	got = instream_read(in, first, sizeof(first));
-	instream_close(in);
-	if (got >= 0 && wtb_is(first, (size_t)got)) {
-		*ret = EK_TRACE_WTB;
+	if (*ret != EK_TRACE_AUTO)
 		return 0;
+	text = malloc(INSTREAM_PEEK + 1);
+	if (text == NULL)
+		return diag_set(d, -ENOMEM, "trace: no memory");
+	got = instream_peek(in, text, INSTREAM_PEEK);
+	if (got > 0) {
+		text[got] = '\0';
+		got = format_of_text(text, ret);
 	}
-	err = instream_open(path, 0, d, &in);
-	if (err < 0)
-		return err;
-	*ret = look_at_lines(in);
+	free(text);
+	if (got < 0)
+		return (int)got;
 	return *ret != EK_TRACE_AUTO
 		   ? 0
 		   : diag_set(d, -EINVAL, "trace: %s: neither a trace nor a log that is known",
-			      path);
+			      instream_name(in));
+}
+
+/* What a file holds that can be opened again. */
+static int look_at(const char *path, struct diag *d, enum ek_trace_format *ret)
+{
+	struct instream *in = NULL;
+	int err = instream_open(path, 0, d, &in);
+
+	if (err == 0 && !instream_again(in))
+		err = diag_set(d, -EINVAL, "trace: %s: one of several logs must be a file", path);
+	else if (err == 0)
+		err = look_ahead(in, d, ret);
+	instream_close(in);
+	return err;
 }
 
 static struct import_options import_options(const struct ek_trace_options *opt)
@@ -185,19 +195,23 @@ static int open_stream(const char *path, enum ek_trace_format format,
 	return err < 0 ? err : read_stream(in, format, opt, repair, d, ret);
 }
 
-static int open_input(const struct ek_trace_options *opt, bool repair, struct diag *d,
-		      struct op_source **ret, enum ek_trace_format *ret_format)
+/* Opens an input and finds out what it is. */
+static int open_unknown(const char *path, const struct ek_trace_options *opt, bool repair,
+			struct diag *d, struct op_source **ret, enum ek_trace_format *ret_format)
 {
+	struct import_options io = import_options(opt);
 	struct instream *in;
-	int err = instream_open("-", 0, d, &in);
+	int err = instream_open(path, 0, d, &in);
 
 	if (err < 0)
 		return err;
 	err = look_ahead(in, d, ret_format);
-	if (err == 0)
+	if (err == 0 && *ret_format != EK_TRACE_STRACE)
 		return read_stream(in, *ret_format, opt, repair, d, ret);
+	if (err == 0 && !instream_again(in))
+		return strace_import_stream(in, &io, d, ret);
 	instream_close(in);
-	return err;
+	return err < 0 ? err : strace_import(&path, 1, &io, d, ret);
 }
 
 int job_source(const char *const *paths, unsigned n, const struct ek_trace_options *opt,
@@ -208,10 +222,10 @@ int job_source(const char *const *paths, unsigned n, const struct ek_trace_optio
 	struct import_options io = import_options(opt);
 	int err = n ? 0 : diag_set(d, -EINVAL, "trace: no input given");
 
-	if (n == 1 && format == EK_TRACE_AUTO && strcmp(paths[0], "-") == 0)
-		return open_input(opt, repair, d, ret, ret_format);
+	if (n == 1 && format == EK_TRACE_AUTO)
+		return open_unknown(paths[0], opt, repair, d, ret, ret_format);
 	if (err == 0 && format == EK_TRACE_AUTO)
-		err = job_detect(paths[0], d, &format);
+		err = look_at(paths[0], d, &format);
 	if (err == 0 && n > 1 && format != EK_TRACE_STRACE)
 		err = diag_set(d, -EINVAL, "trace: %s: only strace logs come in several files",
 			       paths[0]);

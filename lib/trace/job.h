@@ -9,13 +9,9 @@
 /* The options of a caller with an older struct, or none at all, as today's. */
 int job_options(const struct ek_trace_options *opt, struct diag *d, struct ek_trace_options *ret);
 
-/* What a file holds, from its first lines; -EINVAL when that is not to be told, as of "-", which
- * could not be read again. */
-int job_detect(const char *path, struct diag *d, enum ek_trace_format *ret);
-
 /* Opens a trace, or a log as an import.  repair: go on behind damage where that is possible.
- * The form of "-" must show in its first bytes or be given.  *ret_format is the form found;
- * import_counts() may be asked of all but WTR and WTB. */
+ * The form shows in the first 64 KiB or must be given; several inputs are logs of strace -ff.
+ * *ret_format is the form found; import_counts() may be asked of all but WTR and WTB. */
 int job_source(const char *const *paths, unsigned n, const struct ek_trace_options *opt,
 	       bool repair, struct diag *d, struct op_source **ret,
 	       enum ek_trace_format *ret_format);

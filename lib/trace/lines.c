@@ -7,6 +7,7 @@
 #include "trace/stream.h"
 
 #define LINES_START ((size_t)256 << 10)
+#define SKIP_MAX    ((uint64_t)1 << 30) /* /dev/zero has a line without an end */
 
 int lines_init(struct lines *l, struct instream *in, size_t max)
 {
@@ -51,9 +52,12 @@ static int more(struct lines *l)
 	return got > 0;
 }
 
-/* The line is longer than anyone wants: drops bytes until its LF, keeping the first max. */
+/* The line is longer than anyone wants: drops bytes until its LF, keeping the first max.  One
+ * longer than SKIP_MAX is the last. */
 static int skip_rest(struct lines *l, char **line, size_t *n)
 {
+	uint64_t first = l->bytes;
+
 	l->too_long = true;
 	for (;;) {
 		char *from = l->buf + l->start + l->max;
@@ -76,7 +80,7 @@ static int skip_rest(struct lines *l, char **line, size_t *n)
 		if (got < 0)
 			return (int)got;
 		l->end += (size_t)got;
-		if (got > 0)
+		if (got > 0 && l->bytes - first < SKIP_MAX)
 			continue;
 		l->eof = l->torn = true;
 		*line = l->buf;

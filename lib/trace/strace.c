@@ -174,6 +174,19 @@ int strace_import(const char *const *paths, unsigned n, const struct import_opti
 	return finish_open(s, err, ret);
 }
 
+int strace_import_stream(struct instream *in, const struct import_options *opt, struct diag *d,
+			 struct op_source **ret)
+{
+	struct strace *s = NULL;
+	int err = new_strace(opt, d, &s);
+
+	if (err < 0) {
+		instream_close(in);
+		return err;
+	}
+	return finish_open(s, strace_input_stream(in, d, &s->input), ret);
+}
+
 int strace_import_memory(const void *p, size_t n, const struct import_options *opt, struct diag *d,
 			 struct op_source **ret)
 {

@@ -34,7 +34,7 @@ long instream_read(struct instream *in, void *buf, size_t n);
 bool instream_torn(const struct instream *in);
 
 /* The next bytes, n up to INSTREAM_PEEK, which stay to be read; fewer only at the end. */
-#define INSTREAM_PEEK 16
+#define INSTREAM_PEEK ((size_t)64 << 10)
 long instream_peek(struct instream *in, void *buf, size_t n);
 const char *instream_name(const struct instream *in);
 

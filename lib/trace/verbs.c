@@ -139,6 +139,17 @@ static bool is_import(const struct job *j)
 	return j->format != EK_TRACE_WTR && j->format != EK_TRACE_WTB;
 }
 
+/* A log of which nothing made sense is another kind of file. */
+static int check_import(struct job *j, const char *name)
+{
+	const struct import_counts *c = is_import(j) ? import_counts(j->first) : NULL;
+
+	if (c == NULL || c->cut == 0 || c->calls + c->outside + c->ignored != 0)
+		return 0;
+	return diag_set(&j->ctx->diag, -EINVAL, "trace: %s: none of its %llu lines makes sense",
+			name, (unsigned long long)c->lines);
+}
+
 /* What reading of text had to overlook. */
 static int report_text(struct job *j)
 {
@@ -206,6 +217,8 @@ static int copy_job(struct ek_ctx *ctx, const char *const *inputs, unsigned n, c
 		err = job_create(output, &j.opt, &ctx->diag, &j.out);
 	if (err == 0)
 		err = job_run(&j, false);
+	if (err == 0)
+		err = check_import(&j, inputs[0]);
 	if (err == 0)
 		err = write_report(&j, false);
 	return job_end(&j, err, ret);

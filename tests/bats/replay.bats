@@ -241,12 +241,15 @@ hostile() {
 		cat t.$form | "$EXTKIT" replay - b.img >piped
 		has "$(tr -s ' ' <piped)" "ops 2013"
 		clean b.img
+		cp a.img b.img
+		"$EXTKIT" replay <(cat t.$form) b.img >piped
+		has "$(tr -s ' ' <piped)" "ops 2013"
 	done
 	printf 'no trace\n' | {
 		code=0
 		"$EXTKIT" replay - a.img 2>err || code=$?
 		equal "$code" 2
-		has "$(cat err)" "its format must be given"
+		has "$(cat err)" "-: neither a trace nor a log that is known"
 	}
 	: | {
 		code=0

@@ -160,3 +160,34 @@ make_trace() {
 		clean a.img
 	done
 }
+
+@test "a log that comes through a pipe is read from its first line on" {
+	make_log
+	x 0 trace import --root /t log -o file.wtr
+	for n in $(seq 3000); do cat log; done >long.log # more than anyone looks at
+	x 0 trace import --root /t long.log -o file.wtr
+	"$EXTKIT" trace import --root /t <(cat long.log) -o fifo.wtr
+	cmp file.wtr fifo.wtr
+	"$EXTKIT" trace import --root /t - -o pipe.wtr < <(cat long.log)
+	cmp file.wtr pipe.wtr
+}
+
+@test "a device without an end is no trace" {
+	[ -e /dev/zero ] || skip "there is no /dev/zero"
+	x 2 trace stat /dev/zero
+	has "$err" "neither a trace nor a log"
+	x 2 trace stat --input=wtr /dev/zero
+	has "$err" "/dev/zero:1:"
+}
+
+@test "a file that is no log is refused, whatever it is said to be" {
+	local n
+	for n in $(seq 500); do echo "line $n (of prose): it holds nothing = $n"; done >noise
+	for form in wtr wtb fio strace events; do
+		x 2 trace import --input=$form noise -o a.wtr
+		one_error_line "trace import"
+		has "$err" noise
+		[ ! -e a.wtr ]
+	done
+	x 2 trace import noise -o a.wtr
+}
