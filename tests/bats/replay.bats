@@ -268,8 +268,8 @@ hostile() {
 		x 0 replay --tick-phase $phase t.wtr $phase.img
 		for name in early late; do
 			x 0 stat --json "$phase.img:/$name"
-			json 'd["mtime"][17:29]' >>times
+			json 'd["mtime"][17:29]' >>shown
 		done
 	done
-	equal "$(echo $(cat times))" "20.000000000 20.004000000 19.999500000 20.003500000"
+	equal "$(paste -sd' ' shown)" "20.000000000 20.004000000 19.999500000 20.003500000"
 }
