@@ -98,7 +98,16 @@ def by_path(path):
     return {r["path"]: r for r in table(path)}
 
 
-def level_a(name, folder):
+def used(folder, kernel):
+    """Blocks and inodes taken by the ops, where they are not as many as in the kernel."""
+    with open(folder + "/free.txt", encoding="ascii") as f:
+        blocks, inodes, blocks_after, inodes_after = (int(w) for w in f.read().split())
+    return ["%s used: %d, kernel %d" % (what, n, kernel["fs.%s_used_delta" % what])
+            for what, n in (("blocks", blocks - blocks_after), ("inodes", inodes - inodes_after))
+            if n != kernel["fs.%s_used_delta" % what]]
+
+
+def level_a(name, folder, kernel):
     ours = by_path(folder + "/our-tree.tsv")
     initial = by_path(folder + "/initial.tsv")
     old = {(r["size"], r["sha256_or_target"]) for r in initial.values() if r["type"] == "f"}
@@ -111,6 +120,7 @@ def level_a(name, folder):
     with open(folder + "/fsck.rc", encoding="ascii") as f:
         if f.read().strip() != "0":
             bad.insert(0, "e2fsck is not satisfied")
+    bad += used(folder, kernel)
     return bad, len(ours), unknown
 
 
@@ -205,7 +215,7 @@ def main():
     name, folder, variance_path = sys.argv[1:4]
     words = sys.argv[4:]
     n = read_numbers(folder, variance_path)
-    a = level_a(name, folder)
+    a = level_a(name, folder, n["kernel"])
     b = level_b(name, folder, n["ours"], n["kernel"])
     c = level_c(name, n, "asap" not in words)
     if "markdown" in words:
