@@ -220,6 +220,16 @@ static int set_shifted_size(struct task *t, struct ek_inode *inode, uint64_t siz
 	return inode_mark_dirty(t, inode, MARK_FALLOCATE);
 }
 
+/* Whole pages from the one with off on are written and dropped: their contents move. */
+static int settle_pages(struct ek_inode *inode, uint64_t off)
+{
+	uint64_t from =
+	    ROUND_DOWN(off, MAX((uint64_t)inode->img->geom.block_size, (uint64_t)LINUX_PAGE));
+	int rc = data_write_out(inode, from, UINT64_MAX);
+
+	return rc < 0 ? rc : data_invalidate(inode, from, UINT64_MAX);
+}
+
 static int collapse(struct task *t, struct ek_inode *inode, const struct range *r)
 {
 	uint32_t first = (uint32_t)r->first, last = (uint32_t)r->last;
@@ -228,9 +238,7 @@ static int collapse(struct task *t, struct ek_inode *inode, const struct range *
 
 	count(&t->img->counters, COUNTER_COLLAPSE_RANGE, 1);
 	if (rc == 0)
-		rc = data_write_out(inode, r->off, UINT64_MAX);
-	if (rc == 0)
-		rc = data_invalidate(inode, r->off, UINT64_MAX);
+		rc = settle_pages(inode, r->off);
 	if (rc == 0)
 		rc = task_start_inode(t, inode, HANDLE_TRUNCATE, credits_truncate(inode), 0, &h);
 	if (rc < 0)
@@ -265,9 +273,7 @@ static int insert(struct task *t, struct ek_inode *inode, const struct range *r)
 
 	count(&t->img->counters, COUNTER_INSERT_RANGE, 1);
 	if (rc == 0)
-		rc = data_write_out(inode, r->off, UINT64_MAX);
-	if (rc == 0)
-		rc = data_invalidate(inode, r->off, UINT64_MAX);
+		rc = settle_pages(inode, r->off);
 	if (rc == 0)
 		rc = task_start_inode(t, inode, HANDLE_TRUNCATE, credits_truncate(inode), 0, &h);
 	if (rc < 0)

@@ -14,6 +14,8 @@
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
 
+#define RA_PAGES       640u
+#define RA_REQUEST     320u
 #define DEFAULT_MEMORY ((size_t)1 << 30)
 
 static void configure(struct pagecache *pc, const struct pc_config *cfg)
@@ -34,6 +36,10 @@ static void configure(struct pagecache *pc, const struct pc_config *cfg)
 	/* A folio holds at most 2,048 blocks. */
 	pc->max_order = MIN((unsigned)pc->policy->max_order, 11 + bits - PAGE_BITS);
 	pc->max_order = MAX(pc->max_order, pc->min_order);
+	/* A window is a small part of the cache, or it would push itself out. */
+	pc->ra_pages = (uint32_t)MIN(cfg->ra_pages != 0 ? cfg->ra_pages : RA_PAGES, pc->limit / 8);
+	pc->ra_pages = MAX(pc->ra_pages, 1u << pc->min_order);
+	pc->ra_request = cfg->ra_request != 0 ? cfg->ra_request : RA_REQUEST;
 }
 
 int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg, struct diag *d,
@@ -113,7 +119,6 @@ struct mapping *mapping_of(struct ek_inode *inode)
 	}
 	m->pc = pc;
 	m->inode = inode;
-	m->ra_prev = UINT32_MAX;
 	list_init(&m->wb);
 	list_append(&pc->mappings, &m->all);
 	inode->mapping = m;
@@ -210,14 +215,87 @@ struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *
 	return f;
 }
 
-static void folio_free(struct pagecache *pc, struct folio *f)
+/* The record goes, the memory stays. */
+static void folio_unmake(struct pagecache *pc, struct folio *f)
 {
 	if ((f->flags & FOLIO_HUGE_STATE) != 0)
 		free(f->state.words);
+	record_give(pc, f);
+}
+
+static void folio_free(struct pagecache *pc, struct folio *f)
+{
 	if (f->data != NULL)
 		fpool_give(pc->pool, f->data, f->order);
 	pc->resident -= folio_pages(f);
-	record_give(pc, f);
+	folio_unmake(pc, f);
+}
+
+/* The part of f that begins at page, as a folio of its own: f's memory there, and what is known of
+ * the whole. */
+static struct folio *piece_of(const struct folio *f, uint32_t page, unsigned order)
+{
+	struct pagecache *pc = f->map->pc;
+	struct folio *part = record_take(pc);
+
+	if (part == NULL)
+		return NULL;
+	*part = (struct folio){.map = f->map, .index = page, .order = (uint8_t)order};
+	part->flags = f->flags & (FOLIO_UPTODATE | FOLIO_ACTIVE);
+	part->blocks = (uint16_t)(folio_bytes(part) >> pc_block_bits(pc));
+	list_init(&part->lru);
+	list_init(&part->backed);
+	if (state_init(part) < 0) {
+		record_give(pc, part);
+		return NULL;
+	}
+	if ((part->flags & FOLIO_UPTODATE) != 0)
+		folio_set(part, BLOCK_UPTODATE, 0, part->blocks);
+	if (f->data != NULL)
+		part->data = f->data + (size_t)(page - f->index) * PAGE_BYTES;
+	return part;
+}
+
+static void split_off(struct folio *f, struct folio *part)
+{
+	struct mapping *m = f->map;
+
+	mapping_insert(m, part); /* the chunk is there */
+	list_append(&m->pc->clean, &part->lru);
+	if (part->data != NULL)
+		list_append(&m->pc->backed, &part->backed);
+}
+
+struct folio *folio_split(struct folio *f, uint32_t page)
+{
+	struct mapping *m = f->map;
+	struct folio *part[POOL_ORDERS];
+	unsigned order = f->order, n = 0;
+	uint32_t at = f->index;
+
+	assert((f->flags & FOLIO_DIRTY) == 0 && f->writes == 0);
+	while (order > m->pc->min_order && n < POOL_ORDERS - 1) {
+		bool upper = page >= at + (1u << --order);
+
+		part[n] = piece_of(f, upper ? at : at + (1u << order), order);
+		at += upper ? 1u << order : 0;
+		if (part[n++] == NULL)
+			break;
+	}
+	if (n == 0 || part[n - 1] != NULL)
+		part[n++] = piece_of(f, at, order);
+	if (part[n - 1] == NULL) {
+		while (--n > 0)
+			folio_unmake(m->pc, part[n - 1]);
+		return NULL;
+	}
+	list_remove(&f->lru);
+	list_remove(&f->backed);
+	mapping_remove(m, f);
+	for (unsigned i = 0; i < n; i++)
+		split_off(f, part[i]);
+	folio_unmake(m->pc, f);
+	return part[n - 1];
 }
 
 void folio_drop(struct folio *f)
@@ -268,52 +346,6 @@ void folio_clear_dirty(struct folio *f)
 	m->pc->dirty_total -= folio_pages(f);
 	list_append(&m->pc->clean, &f->lru);
 	list_append(&m->pc->backed, &f->backed);
-}
-
-void pc_drop(struct ek_inode *inode, uint64_t pos, uint64_t len)
-{
-	struct mapping *m = inode->mapping;
-	uint32_t page, last;
-	struct folio *f;
-
-	if (m == NULL || len == 0)
-		return;
-	page = (uint32_t)((pos + PAGE_BYTES - 1) >> PAGE_BITS);
-	last = (uint32_t)MIN((pos + MIN(len, UINT64_MAX - pos)) >> PAGE_BITS, (uint64_t)UINT32_MAX);
-	while (last != 0 && (f = mapping_next(m, TAG_HEAD, page, last - 1)) != NULL) {
-		page = f->index + folio_pages(f);
-		if ((f->flags & FOLIO_DIRTY) == 0 && page <= last)
-			folio_drop(f);
-		if (page == 0)
-			break;
-	}
-}
-
-void pc_invalidate(struct ek_inode *inode, uint64_t pos, uint64_t len)
-{
-	struct mapping *m = inode->mapping;
-	uint32_t page, last;
-	struct folio *f;
-
-	if (m == NULL || len == 0)
-		return;
-	page = (uint32_t)(pos >> PAGE_BITS);
-	last = (uint32_t)MIN((pos + len - 1) >> PAGE_BITS, (uint64_t)UINT32_MAX - 1);
-	f = mapping_find(m, page);
-	if (f == NULL)
-		f = mapping_next(m, TAG_HEAD, page, last);
-	while (f != NULL) {
-		page = f->index + folio_pages(f);
-		if ((f->flags & FOLIO_DIRTY) == 0)
-			folio_drop(f);
-		f = page <= last && page != 0 ? mapping_next(m, TAG_HEAD, page, last) : NULL;
-	}
-}
-
-void pc_drop_caches(struct pagecache *pc)
-{
-	while (!list_empty(&pc->clean))
-		folio_drop(list_first(&pc->clean, struct folio, lru));
 }
 
 int pc_wait(struct pagecache *pc)

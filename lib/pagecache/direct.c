@@ -143,7 +143,7 @@ int64_t pc_direct_read(struct task *t, struct ek_inode *inode, uint64_t pos, uin
 		return 0;
 	len = MIN(len, inode->size - pos);
 	if ((pos & mask) != 0 || buf == NULL)
-		return pc_read(t, inode, pos, len, buf);
+		return pc_read(t, inode, pos, len, buf, NULL);
 	rc = settle_cache(pc_of(inode), inode, pos, len);
 	if (rc == 0)
 		rc = pc_wait(pc_of(inode));

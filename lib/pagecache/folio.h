@@ -23,9 +23,10 @@ struct pagecache;
 enum folio_flag {
 	FOLIO_UPTODATE = 1 << 0,
 	FOLIO_DIRTY = 1 << 1,
-	FOLIO_DROPPED = 1 << 2,   /* out of its mapping; freed when its last write is done */
-	FOLIO_ACTIVE = 1 << 3,    /* used since it was last looked at for reclaim */
-	FOLIO_HUGE_STATE = 1 << 4 /* block states do not fit into the folio itself */
+	FOLIO_DROPPED = 1 << 2,    /* out of its mapping; freed when its last write is done */
+	FOLIO_ACTIVE = 1 << 3,     /* used since it was last looked at for reclaim */
+	FOLIO_HUGE_STATE = 1 << 4, /* block states do not fit into the folio itself */
+	FOLIO_READAHEAD = 1 << 5   /* who comes here starts the next window of read-ahead */
 };
 
 /* What is known of each block of a folio, one bit a block. */
@@ -76,16 +77,14 @@ struct mapping {
 	struct chunk_leaf **leaf;
 	uint32_t leaves;
 	uint32_t pages, dirty_pages;
-	struct folio *last;         /* found or made last */
-	uint32_t writeback_index;   /* page where the next cyclic pass begins */
-	unsigned wb_state;          /* why the inode is on the dirty list: enum wb_state */
-	uint64_t dirtied_when;      /* ns, virtual */
-	struct list wb;             /* on pagecache.dirty or .io */
-	struct list all;            /* on pagecache.mappings */
-	uint32_t ra_start, ra_size; /* read-ahead window, pages */
-	uint32_t ra_prev;           /* page read last, UINT32_MAX for none */
-	uint64_t write_end;         /* where the last write ended */
-	bool streaming;             /* the write now goes on from there */
+	struct folio *last;       /* found or made last */
+	uint32_t writeback_index; /* page where the next cyclic pass begins */
+	unsigned wb_state;        /* why the inode is on the dirty list: enum wb_state */
+	uint64_t dirtied_when;    /* ns, virtual */
+	struct list wb;           /* on pagecache.dirty or .io */
+	struct list all;          /* on pagecache.mappings */
+	uint64_t write_end;       /* where the last write ended */
+	bool streaming;           /* the write now goes on from there */
 	bool da_alloc_close;
 };
 

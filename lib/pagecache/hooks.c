@@ -40,8 +40,12 @@ static int zero_partial(void *ctx, struct ek_inode *inode, uint64_t from, uint64
 	if (rc < 0)
 		return rc;
 	memset(f->data + (from - folio_pos(f)), 0, to - from);
-	if (!folio_test(f, BLOCK_MAPPED, block))
-		return 0; /* a hole reads as zeros already */
+	if (!folio_test(f, BLOCK_MAPPED, block)) {
+		rc = map_lookup(pc->task, inode, &map);
+		if (rc < 0 || map.state != MAP_MAPPED)
+			return rc; /* a hole reads as zeros already */
+		folio_set(f, BLOCK_MAPPED, block, 1);
+	}
 	folio_set(f, BLOCK_DIRTY, block, 1);
 	folio_mark_dirty(f);
 	if (folio_test(f, BLOCK_DELAY, block) || folio_test(f, BLOCK_UNWRITTEN, block) ||
@@ -50,42 +54,11 @@ static int zero_partial(void *ctx, struct ek_inode *inode, uint64_t from, uint64
 	return handle_order(pc->task->user.current, &inode->jinode, from, to, false);
 }
 
-/* Folios entirely inside [from, to) go, those that reach over an end lose their blocks inside it.
- */
 static int invalidate(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to)
 {
-	struct pagecache *pc = ctx;
-	struct mapping *m = inode->mapping;
-	unsigned bits = pc_block_bits(pc);
-	uint32_t page = (uint32_t)MIN(from >> PAGE_BITS, (uint64_t)UINT32_MAX);
-	struct folio *f;
-
-	if (m == NULL || from >= to)
-		return 0;
-	f = mapping_find(m, page);
-	if (f != NULL)
-		page = f->index;
-	while ((f = mapping_next(m, TAG_HEAD, page, UINT32_MAX)) != NULL && folio_pos(f) < to) {
-		uint64_t pos = folio_pos(f), end = pos + folio_bytes(f);
-		uint64_t first = (MAX(from, pos) - pos + (1u << bits) - 1) >> bits;
-		uint64_t last = (MIN(to, end) - pos) >> bits;
-
-		page = f->index + folio_pages(f);
-		if (from <= pos && to >= end) {
-			count(pc->counters, COUNTER_INVALIDATE_FOLIO, 1);
-			folio_drop(f);
-		} else if (first < last) {
-			for (unsigned s = 0; s < BLOCK_STATES; s++)
-				folio_clear(f, (enum block_state)s, (uint32_t)first,
-					    (uint32_t)(last - first));
-			f->flags &= (uint8_t)~FOLIO_UPTODATE;
-			if ((f->flags & FOLIO_DIRTY) != 0 &&
-			    !folio_any(f, BLOCK_DIRTY, 0, f->blocks))
-				folio_clear_dirty(f);
-		}
-		if (page == 0)
-			break;
-	}
+	(void)ctx;
+	if (inode->mapping != NULL && from < to)
+		mapping_discard(inode->mapping, from, to);
 	return 0;
 }
 

@@ -29,6 +29,8 @@ struct pc_config {
 	uint64_t dirty_pages;      /* dirty pages that throttle writers; 0: 20 % */
 	uint32_t periodic_ms;      /* flusher's interval, 5,000 when 0 */
 	uint32_t expire_ms;        /* age that it writes, 30,000 when 0 */
+	uint32_t ra_pages;         /* read-ahead, 640 when 0: what Linux gives a loop device */
+	uint32_t ra_request;       /* pages of the device's largest transfer, 320 when 0 */
 };
 
 /* Why an inode is on the dirty list. */
@@ -54,8 +56,9 @@ struct pagecache {
 	unsigned page_blocks_bits; /* log2 of blocks per page when blocks are smaller, else 0 */
 	unsigned min_order;        /* of folios, when blocks are larger than pages */
 	unsigned max_order;
-	uint32_t writes_in_flight; /* bios of data */
-	uint32_t uncharged;        /* pages dirtied since the last throttle check */
+	uint32_t ra_pages, ra_request; /* as in pc_config */
+	uint32_t writes_in_flight;     /* bios of data */
+	uint32_t uncharged;            /* pages dirtied since the last throttle check */
 	int error; /* first failed write of data since the last fsync that told it */
 };
 
@@ -78,13 +81,26 @@ enum pc_write_flag { PC_DSYNC = 1 << 0, PC_SYNC = 1 << 1 };
 int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
 		 const struct pc_source *src, unsigned flags);
 
+/* What an open file remembers of its reads; all zeros when it was opened. */
+struct readahead {
+	uint64_t prev_pos;                /* where the last read ended; 0: there was none */
+	uint32_t start, size, async_size; /* the last window, pages: its end is read in advance */
+	uint32_t misses; /* faults on pages that were not cached, less the others */
+	uint8_t order;   /* of the window's folios */
+};
+
 /* Fills the cache for [pos, pos + len) like read(2), with read-ahead; copies into buf unless NULL.
- * Returns the bytes that lie below i_size. */
-int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf);
+ * Returns the bytes that lie below i_size.  ra is the open file's, NULL for one that is opened for
+ * this read. */
+int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
+		struct readahead *ra);
+/* The same for one step of a copy inside the kernel, which notes its place after each folio. */
+int64_t pc_splice(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
+		  struct readahead *ra);
 
 /* A store through a shared mapping: the fault that makes the page writable, then the bytes. */
 int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
-		  const struct pc_source *src);
+		  const struct pc_source *src, struct readahead *ra);
 
 /* O_DIRECT. */
 int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
@@ -137,6 +153,13 @@ static inline int folio_back(struct task *t, struct folio *f, bool contents)
 struct folio *folio_make(struct mapping *m, uint32_t page, unsigned order, int *rc);
 /* Takes the folio out of its mapping; frees it now or when its last write is done. */
 void folio_drop(struct folio *f);
+/* Makes the smallest possible folio of the page, and of the rest folios as large as alignment
+ * allows; returns that of the page.  f is clean and not being written; what was known of its blocks
+ * is forgotten.  NULL without memory, and then nothing was changed. */
+struct folio *folio_split(struct folio *f, uint32_t page);
+/* The bytes [from, to) are zeros from now on and what was dirty there is not: folios inside go,
+ * larger ones are split at the ends when they are clean. */
+void mapping_discard(struct mapping *m, uint64_t from, uint64_t to);
 void folio_mark_dirty(struct folio *f);
 void folio_clear_dirty(struct folio *f);
 /* A write of the folio was queued or is done. */
@@ -152,6 +175,14 @@ int folio_read(struct task *t, struct folio *f, uint32_t from, uint32_t n);
 
 /* Reads the blocks of a folio that are up to date again. */
 int folio_reread(struct task *t, struct folio *f);
+
+/* The page is not cached and want pages are asked for from there on; a folio with a mark is come to
+ * by a reader of so many; a fault at the page. */
+int readahead_miss(struct task *t, struct mapping *m, struct readahead *ra, uint32_t page,
+		   uint32_t want);
+int readahead_mark(struct task *t, struct mapping *m, struct readahead *ra, struct folio *f,
+		   uint32_t want);
+int readahead_fault(struct task *t, struct mapping *m, struct readahead *ra, uint32_t page);
 
 /* Makes every block of [from, from + n) mapped or reserved, as write_begin does. */
 int folio_reserve(struct task *t, struct folio *f, uint32_t from, uint32_t n);

@@ -14,10 +14,6 @@
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
 
-#define RA_INITIAL 16u  /* pages */
-#define RA_MAX     128u /* pages: 512 KiB */
-#define RA_ORDER   4u   /* largest folio that read-ahead makes */
-
 static int read_blocks(struct folio *f, uint32_t from, const struct map *m)
 {
 	struct pagecache *pc = f->map->pc;
@@ -100,86 +96,82 @@ int folio_reread(struct task *t, struct folio *f)
 	return 0;
 }
 
-/* Pages [page, page + n) come into the cache, in folios as large as alignment allows. */
-static int read_ahead(struct task *t, struct mapping *m, uint32_t page, uint32_t n)
+/* The folio that holds the page, with read-ahead: want pages of the file are asked for from there
+ * on. */
+static struct folio *read_folio(struct task *t, struct mapping *m, struct readahead *ra,
+				uint32_t page, uint32_t want, int *rc)
 {
-	uint32_t last = (uint32_t)((m->inode->size + PAGE_BYTES - 1) >> PAGE_BITS);
+	struct folio *f = mapping_find(m, page);
 
-	n = MIN(n, last > page ? last - page : 0);
-	while (n != 0) {
-		struct folio *f = mapping_find(m, page);
-		int rc = 0;
-
-		if (f == NULL) {
-			unsigned order = mapping_free_order(m, page, MIN(RA_ORDER, ilog2(n)));
-
-			order = MAX(order, m->pc->min_order);
-			f = folio_make(m, page & ~((1u << m->pc->min_order) - 1), order, &rc);
-			if (f == NULL)
-				return rc;
-			count(m->pc->counters, COUNTER_READAHEAD_FOLIOS, 1);
-			rc = folio_read(t, f, 0, f->blocks);
-			if (rc < 0)
-				return rc;
-		}
-		n -= MIN(n, f->index + folio_pages(f) - page);
-		page = f->index + folio_pages(f);
+	if (f == NULL) {
+		*rc = readahead_miss(t, m, ra, page, want);
+		f = mapping_find(m, page);
 	}
-	return 0;
+	if (f != NULL && *rc == 0 && (f->flags & FOLIO_READAHEAD) != 0) {
+		*rc = readahead_mark(t, m, ra, f, want - (f->index > page ? f->index - page : 0));
+		f = mapping_find(m, page);
+	}
+	/* In a small cache the end of the window may have pushed its beginning out. */
+	if (f == NULL && *rc == 0)
+		f = folio_make(m, page & ~((1u << m->pc->min_order) - 1), m->pc->min_order, rc);
+	if (f == NULL || *rc < 0)
+		return NULL;
+	*rc = folio_back(t, f, true);
+	if (*rc == 0 && (f->flags & FOLIO_UPTODATE) == 0)
+		*rc = folio_read(t, f, 0, f->blocks);
+	return *rc < 0 ? NULL : f;
 }
 
-/* A miss at page: how much comes in with it. */
-static uint32_t window(struct mapping *m, uint32_t page, uint32_t want)
+static int64_t read_range(struct task *t, struct mapping *m, struct readahead *ra, uint64_t pos,
+			  uint64_t len, uint8_t *to, bool spliced)
 {
-	bool sequential = page == m->ra_prev + 1 || page == 0;
+	uint64_t end = pos + MIN(len, m->inode->size - pos), done = 0;
+	uint64_t asked =
+	    (pos + MIN(len, UINT64_MAX - PAGE_BYTES - pos) + PAGE_BYTES - 1) >> PAGE_BITS;
+	int rc = inode_touch_access(t, m->inode);
 
-	if (!sequential)
-		return want;
-	m->ra_size = m->ra_size == 0 ? RA_INITIAL : MIN(m->ra_size * 2, RA_MAX);
-	return MAX(m->ra_size, want);
+	while (rc == 0 && pos < end) {
+		uint32_t page = (uint32_t)(pos >> PAGE_BITS);
+		struct folio *f = read_folio(t, m, ra, page,
+					     (uint32_t)MIN(asked - page, (uint64_t)INT32_MAX), &rc);
+		uint64_t n;
+
+		if (f == NULL)
+			break;
+		f->flags |= FOLIO_ACTIVE;
+		n = MIN(end, folio_pos(f) + folio_bytes(f)) - pos;
+		if (to != NULL)
+			memcpy(to + done, f->data + (pos - folio_pos(f)), n);
+		pos += n;
+		done += n;
+		if (spliced)
+			ra->prev_pos = pos;
+	}
+	ra->prev_pos = pos;
+	return rc < 0 && done == 0 ? rc : (int64_t)done;
 }
 
-int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf)
+int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
+		struct readahead *ra)
 {
 	struct mapping *m = mapping_of(inode);
-	uint64_t end, done = 0;
-	uint8_t *to = buf;
-	int rc;
+	struct readahead own = {0};
 
 	if (m == NULL)
 		return -ENOMEM;
 	if (pos >= inode->size || len == 0)
 		return 0;
-	end = pos + MIN(len, inode->size - pos);
-	rc = inode_touch_access(t, inode);
-	while (rc == 0 && pos < end) {
-		uint32_t page = (uint32_t)(pos >> PAGE_BITS);
-		struct folio *f = mapping_find(m, page);
-		uint64_t n;
+	return read_range(t, m, ra != NULL ? ra : &own, pos, len, buf, false);
+}
 
-		if (f == NULL) {
-			uint32_t want = (uint32_t)(((end - 1) >> PAGE_BITS) - page + 1);
+int64_t pc_splice(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
+		  struct readahead *ra)
+{
+	struct mapping *m = mapping_of(inode);
 
-			rc = read_ahead(t, m, page, window(m, page, MIN(want, RA_MAX)));
-			f = rc < 0 ? NULL : mapping_find(m, page);
-			/* In a small cache the end of the window may have pushed its beginning
-			 * out. */
-			if (f == NULL && rc == 0)
-				rc = read_ahead(t, m, page, 1);
-			f = rc < 0 ? NULL : mapping_find(m, page);
-			if (f == NULL)
-				break;
-		}
-		rc = folio_back(t, f, true);
-		if (rc == 0 && (f->flags & FOLIO_UPTODATE) == 0)
-			rc = folio_read(t, f, 0, f->blocks);
-		f->flags |= FOLIO_ACTIVE;
-		n = MIN(end, folio_pos(f) + folio_bytes(f)) - pos;
-		if (to != NULL && rc == 0)
-			memcpy(to + done, f->data + (pos - folio_pos(f)), n);
-		pos += n;
-		done += n;
-		m->ra_prev = (uint32_t)((pos - 1) >> PAGE_BITS);
-	}
-	return rc < 0 && done == 0 ? rc : (int64_t)done;
+	if (m == NULL)
+		return -ENOMEM;
+	if (pos >= inode->size || len == 0)
+		return 0;
+	return read_range(t, m, ra, pos, len, buf, true);
 }

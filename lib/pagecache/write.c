@@ -510,10 +510,11 @@ static struct folio *fault_page(struct task *t, struct mapping *m, uint64_t pos,
 }
 
 int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
-		  const struct pc_source *src)
+		  const struct pc_source *src, struct readahead *ra)
 {
 	const uint64_t mask = PAGE_BYTES - 1;
 	struct mapping *m = mapping_of(inode);
+	struct readahead own = {0};
 	uint64_t done = 0, end = (inode->size + mask) & ~mask;
 	int rc = m == NULL ? -ENOMEM : check_write(inode, pos, &len);
 
@@ -526,8 +527,12 @@ int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 	while (rc == 0 && done < len) {
 		uint64_t at = pos + done, n = MIN(len - done, PAGE_BYTES - (at & mask));
 		uint64_t kept = at < inode->size ? MIN(n, inode->size - at) : 0;
-		struct folio *f = fault_page(t, m, at & ~mask, &rc);
+		struct folio *f;
 
+		rc = readahead_fault(t, m, ra != NULL ? ra : &own, (uint32_t)(at >> PAGE_BITS));
+		if (rc < 0)
+			break;
+		f = fault_page(t, m, at & ~mask, &rc);
 		if (f != NULL && kept != 0) {
 			copy_in(f, at, src, done, kept);
 			tell_folio(f, at, kept);

@@ -113,7 +113,7 @@ static int op_read_data(struct image_target *t, const struct op *o)
 		return 0;
 	if (f->direct || (o->flags & OPF_DIRECT) != 0)
 		return read_direct(t, f->inode, o->off, o->len);
-	n = pc_read(&t->task, f->inode, o->off, o->len, NULL);
+	n = pc_read(&t->task, f->inode, o->off, o->len, NULL, &f->reads);
 	return n < 0 ? (int)n : 0;
 }
 
@@ -126,7 +126,7 @@ static int op_store(struct image_target *t, const struct op *o)
 		return -EBADF;
 	if (t->no_stores)
 		return 0;
-	return pc_mmap_write(&t->task, f->inode, o->off, o->len, &src);
+	return pc_mmap_write(&t->task, f->inode, o->off, o->len, &src, &f->reads);
 }
 
 /* In steps of a pipe: read, then write.  A source outside the traced root has no bytes here. */
@@ -140,11 +140,14 @@ static int op_copy_data(struct image_target *t, const struct op *o)
 	if (to == NULL || (o->handle != 0 && from == NULL))
 		return -EBADF;
 	while (done < o->len) {
-		uint64_t n = MIN(o->len - done, (uint64_t)COPY_BYTES);
+		/* A pipe holds pages, the first of them cut where the source begins. */
+		uint64_t room = COPY_BYTES - (from != NULL ? (o->off + done) % PAGE_BYTES : 0);
+		uint64_t n = MIN(o->len - done, room);
 		int64_t rc = (int64_t)n;
 
 		if (from != NULL) {
-			rc = pc_read(&t->task, from->inode, o->off + done, n, t->copy);
+			rc = pc_splice(&t->task, from->inode, o->off + done, n, t->copy,
+				       &from->reads);
 			if (rc < (int64_t)n && rc >= 0)
 				memset(t->copy + rc, 0, n - (uint64_t)rc);
 		}

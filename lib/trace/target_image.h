@@ -21,6 +21,7 @@ struct open_file {
 	bool writer;
 	unsigned sync; /* enum pc_write_flag */
 	bool direct;
+	struct readahead reads;
 };
 
 struct image_target {

@@ -93,7 +93,7 @@ static void stop(void)
 static void compare(void)
 {
 	CHECK_INT(file->size, model_size);
-	CHECK_INT(pc_read(&task, file, 0, FILE_BYTES, back), (int64_t)model_size);
+	CHECK_INT(pc_read(&task, file, 0, FILE_BYTES, back, NULL), (int64_t)model_size);
 	for (uint64_t i = 0; i < model_size; i++) {
 		if (back[i] != model[i])
 			TAP_FAIL("byte %llu is 0x%02x, not 0x%02x", (unsigned long long)i, back[i],
@@ -128,7 +128,7 @@ static void store_some(uint64_t pos, uint64_t len)
 {
 	struct pc_source src = {payload, 0};
 
-	OK(pc_mmap_write(&task, file, pos, len, &src));
+	OK(pc_mmap_write(&task, file, pos, len, &src, NULL));
 	if (pos < model_size)
 		memcpy(model + pos, payload, MIN(len, model_size - pos));
 }
@@ -278,7 +278,7 @@ TEST(a_failed_overwrite_of_a_folio_without_memory_leaves_its_contents)
 
 	start(4096, &usual, &cfg);
 	set_size(FILE_BYTES);
-	CHECK_INT(pc_read(&task, file, 0, 65536, back), 65536); /* holes */
+	CHECK_INT(pc_read(&task, file, 0, 65536, back, NULL), 65536); /* holes */
 	OK(pc_sync(&task));
 	f = mapping_find(file->mapping, 0);
 	f->flags &= (uint8_t)~FOLIO_ACTIVE;
@@ -438,6 +438,80 @@ TEST(a_store_fills_the_holes_of_the_whole_folio)
 	store_some(46730, 100);
 	OK(pc_fsync(&task, file, false));
 	CHECK_INT(file->rec.blocks, 2 * 91);
+	compare();
+	stop();
+}
+
+/* First page and order of each folio that is cached, in runs of one order. */
+static const char *folios(void)
+{
+	static char text[256];
+	size_t n = 0;
+	unsigned order = UINT32_MAX;
+	struct mapping *m = file->mapping;
+	struct folio *f;
+
+	text[0] = '\0';
+	for (uint32_t page = 0; (f = mapping_next(m, TAG_HEAD, page, UINT32_MAX)) != NULL;) {
+		if (f->order != order || f->index != page)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u:%u",
+					      n != 0 ? " " : "", f->index, f->order);
+		order = f->order;
+		page = f->index + folio_pages(f);
+	}
+	return text;
+}
+
+static void read_pages(struct readahead *ra, uint32_t page, uint32_t n, uint32_t step)
+{
+	for (uint32_t i = page; i < page + n; i += step)
+		CHECK_INT(pc_read(&task, file, (uint64_t)i << 12, step << 12, back, ra),
+			  (int64_t)step << 12);
+}
+
+/* The folios are those of Linux 6.18 for the same reads, from its tracepoint. */
+TEST(read_ahead_makes_the_folios_that_linux_makes)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+	struct readahead ra = {0}, other = {0}, again = {0};
+
+	start(4096, &usual, &cfg);
+	set_size(4 << 20);
+	read_pages(&ra, 0, 256, 1);
+	CHECK_STR(folios(), "0:0 4:2 24:3 32:4 96:5 128:6 256:7 512:8");
+	pc_drop_caches(pc);
+	read_pages(&other, 0, 256, 4);
+	CHECK_STR(folios(), "0:0 16:2 80:4 224:5 256:6 512:8 768:7");
+	pc_drop_caches(pc);
+	CHECK_INT(pc_read(&task, file, 1000000, 20000, back, &again), 20000);
+	CHECK_INT(pc_read(&task, file, 3000000, 4096, back, &again), 4096);
+	CHECK_INT(pc_read(&task, file, 3004096, 4096, back, &again), 4096);
+	CHECK_STR(folios(), "244:0 732:0");
+	compare();
+	stop();
+}
+
+/* Page 5 of 16 is lost: it goes, the pages beside its ends are folios, and what is left is in
+ * pieces as large as alignment allows. */
+TEST(a_hole_splits_a_clean_folio_and_leaves_a_dirty_one)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+
+	start(4096, &usual, &cfg);
+	write_some(0, 65536, false);
+	write_some(65536, 65536, false);
+	CHECK_STR(folios(), "0:4");
+	OK(pc_fsync(&task, file, false));
+	write_some(65536, 10, false);
+	falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 20480, 4096);
+	falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 65536 + 20480, 4096);
+	CHECK_STR(folios(), "0:2 4:0 6:0 8:3 16:4");
+	compare();
+	falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 3000, 15000);
+	compare();
+	set_size(100000);
+	compare();
+	set_size(200000);
 	compare();
 	stop();
 }
