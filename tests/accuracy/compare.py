@@ -17,7 +17,7 @@ STRICT = ("dd-8k", "sqlite-insert", "tar-x-src", "fstime-copy")
 # Rows of level B: our name of the counter is the kernel's.
 EXACT = ["event.ext4_da_write_begin", "event.ext4_da_reserve_space", "event.ext4_request_blocks",
          "event.ext4_allocate_blocks", "event.ext4_da_write_pages_extent", "event.ext4_writepages",
-         "sum.allocated_blocks_data", "sum.wp_extent_blocks"]
+         "sum.allocated_blocks_data", "sum.wp_extent_blocks", "event.jbd2_end_commit"]
 # Rows of level C: name in variance.tsv, relative and absolute tolerance, follows the clock.  How much
 # is logged does not: it depends on whether I/O ends before or after a commit begins, at any pace.
 BANDS = [("event.ext4_writepages", "writepages", 0.10, 0, False),
