@@ -13,6 +13,7 @@
 
 /* Bytes of ops whose payload was not recorded: 00 01 .. ff, many times, so that a copy is long. */
 #define PATTERN_BYTES 16384u
+#define COPY_BYTES    65536u /* a pipe's worth: what one step of copy_file_range moves */
 
 /* An open file of the trace. */
 struct open_file {
@@ -55,6 +56,12 @@ struct image_target {
 };
 
 struct open_file *image_file(struct image_target *t, uint32_t handle);
+
+/* Operations on contents (target_image_data.c). */
+typedef int image_op_fn(struct image_target *t, const struct op *o);
+image_op_fn image_op_write, image_op_read, image_op_store, image_op_copy, image_op_falloc,
+    image_op_fsync, image_op_sync_range, image_op_sync_all, image_op_msync, image_op_advise,
+    image_op_drop_caches;
 
 /* Operations on names (target_image_names.c). */
 int image_op_open(struct image_target *t, const struct op *o);

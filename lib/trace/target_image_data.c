@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations of the image target on the contents of files: through the page cache, or past it. */
+#include <errno.h>
+#include <linux/falloc.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "trace/target_image.h"
+
+/* What the image lacks for this write alone. */
+static int no_space(struct image_target *t, const struct op *o, uint64_t written)
+{
+	uint64_t left = o->len - written, bs = t->img->geom.block_size;
+	struct diag *d = &t->img->diag;
+
+	diag_replace(d, -ENOSPC, "no space: %llu of %llu bytes written, %llu blocks missing",
+		     (unsigned long long)written, (unsigned long long)o->len,
+		     (unsigned long long)((left + bs - 1) / bs));
+	d->need_blocks = (left + bs - 1) / bs;
+	return -ENOSPC;
+}
+
+static int short_write(struct image_target *t, const struct op *o, int64_t n)
+{
+	if (n == -ENOSPC || (n >= 0 && (uint64_t)n < o->len))
+		return no_space(t, o, n < 0 ? 0 : (uint64_t)n);
+	return n < 0 ? (int)n : 0;
+}
+
+static unsigned sync_flags(const struct open_file *f, const struct op *o)
+{
+	unsigned flags = f->sync;
+
+	if ((o->flags & OPF_SYNC) != 0)
+		flags |= PC_SYNC;
+	if ((o->flags & OPF_DSYNC) != 0)
+		flags |= PC_DSYNC;
+	return flags;
+}
+
+int image_op_write(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	struct pc_source src;
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	src = image_source(t, o);
+	if (f->direct || (o->flags & OPF_DIRECT) != 0)
+		n = pc_direct_write(&t->task, f->inode, o->off, o->len, &src, sync_flags(f, o));
+	else
+		n = pc_write(&t->task, f->inode, o->off, o->len, &src, sync_flags(f, o));
+	return short_write(t, o, n);
+}
+
+/* Past the cache, in pieces of the copy buffer; the bytes go nowhere. */
+static int read_direct(struct image_target *t, struct ek_inode *inode, uint64_t off, uint64_t len)
+{
+	int64_t n = 1;
+
+	for (uint64_t done = 0; done < len && n > 0; done += (uint64_t)n) {
+		n = pc_direct_read(&t->task, inode, off + done,
+				   MIN(len - done, (uint64_t)COPY_BYTES), t->copy);
+		if (n < 0)
+			return (int)n;
+	}
+	return 0;
+}
+
+int image_op_read(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	if (!inode_is_file(f->inode))
+		return 0;
+	if (f->direct || (o->flags & OPF_DIRECT) != 0)
+		return read_direct(t, f->inode, o->off, o->len);
+	n = pc_read(&t->task, f->inode, o->off, o->len, NULL, &f->reads);
+	return n < 0 ? (int)n : 0;
+}
+
+int image_op_store(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	struct pc_source src = image_source(t, o);
+
+	if (f == NULL)
+		return -EBADF;
+	if (t->no_stores)
+		return 0;
+	return pc_mmap_write(&t->task, f->inode, o->off, o->len, &src, &f->reads);
+}
+
+/* In steps of a pipe: read, then write.  A source outside the traced root has no bytes here. */
+int image_op_copy(struct image_target *t, const struct op *o)
+{
+	struct open_file *from = o->handle != 0 ? image_file(t, o->handle) : NULL;
+	struct open_file *to = image_file(t, o->handle2);
+	struct pc_source outside = {t->pattern, PATTERN_BYTES}, inside = {t->copy, 0};
+	uint64_t done = 0;
+
+	if (to == NULL || (o->handle != 0 && from == NULL))
+		return -EBADF;
+	while (done < o->len) {
+		/* A pipe holds pages, the first of them cut where the source begins. */
+		uint64_t room = COPY_BYTES - (from != NULL ? (o->off + done) % PAGE_BYTES : 0);
+		uint64_t n = MIN(o->len - done, room);
+		int64_t rc = (int64_t)n;
+
+		if (from != NULL) {
+			rc = pc_splice(&t->task, from->inode, o->off + done, n, t->copy,
+				       &from->reads);
+			if (rc < (int64_t)n && rc >= 0)
+				memset(t->copy + rc, 0, n - (uint64_t)rc);
+		}
+		if (rc >= 0)
+			rc = pc_write(&t->task, to->inode, o->off2 + done, n,
+				      from != NULL ? &inside : &outside, to->sync);
+		if (rc < 0)
+			return (int)rc;
+		done += n;
+	}
+	return 0;
+}
+
+int image_op_falloc(struct image_target *t, const struct op *o)
+{
+	static const int modes[FALLOC_COUNT] = {
+	    [FALLOC_ALLOC] = 0,
+	    [FALLOC_KEEP] = FALLOC_FL_KEEP_SIZE,
+	    [FALLOC_PUNCH] = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+	    [FALLOC_ZERO] = FALLOC_FL_ZERO_RANGE,
+	    [FALLOC_ZEROKEEP] = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+	    [FALLOC_COLLAPSE] = FALLOC_FL_COLLAPSE_RANGE,
+	    [FALLOC_INSERT] = FALLOC_FL_INSERT_RANGE,
+	    [FALLOC_UNSHARE] = FALLOC_FL_UNSHARE_RANGE,
+	};
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	return o->sub < FALLOC_COUNT
+		   ? inode_fallocate(&t->task, f->inode, modes[o->sub], o->off, o->len)
+		   : -EINVAL;
+}
+
+int image_op_fsync(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	return pc_fsync(&t->task, f->inode, o->code == OP_FDATASYNC);
+}
+
+int image_op_sync_range(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+	unsigned flags = 0;
+
+	if (f == NULL)
+		return -EBADF;
+	flags |= (o->flags & OPF_WAIT_BEFORE) != 0 ? 1u : 0;
+	flags |= (o->flags & OPF_START) != 0 ? 2u : 0;
+	flags |= (o->flags & OPF_WAIT_AFTER) != 0 ? 4u : 0;
+	return pc_sync_range(&t->task, f->inode, o->off, o->len, flags);
+}
+
+int image_op_sync_all(struct image_target *t, const struct op *o)
+{
+	return pc_sync(&t->task);
+}
+
+int image_op_msync(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	if (t->no_stores || (o->flags & OPF_ASYNC) != 0)
+		return 0;
+	return pc_fsync(&t->task, f->inode, false);
+}
+
+int image_op_advise(struct image_target *t, const struct op *o)
+{
+	struct open_file *f = image_file(t, o->handle);
+
+	if (f == NULL)
+		return -EBADF;
+	return o->sub == ADVICE_DONTNEED ? pc_dont_need(&t->task, f->inode, o->off, o->len) : 0;
+}
+
+int image_op_drop_caches(struct image_target *t, const struct op *o)
+{
+	pc_drop_caches(t->pc);
+	return 0;
+}
