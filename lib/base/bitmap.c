@@ -80,15 +80,11 @@ static size_t skip_same(const void *map, size_t nbits, size_t bit, uint64_t flip
 	return bit;
 }
 
-/* The first bit at or after from that differs from the bits of flip. */
-static size_t find(const void *map, size_t nbits, size_t from, uint64_t flip)
+/* The first bit from bit on that differs from the bits of flip; w is what differs in the word
+ * there.
+ */
+static size_t find_on(const void *map, size_t nbits, size_t bit, uint64_t w, uint64_t flip)
 {
-	size_t bit = ROUND_DOWN(from, 8);
-	uint64_t w;
-
-	if (from >= nbits)
-		return nbits;
-	w = (load(map, nbits, bit) ^ flip) & ~low_bits(from - bit);
 	if (w == 0 && nbits - bit > 64)
 		bit = skip_same(map, nbits, bit + 64, flip) - 64;
 	while (w == 0) {
@@ -99,6 +95,22 @@ static size_t find(const void *map, size_t nbits, size_t from, uint64_t flip)
 	}
 	bit += (size_t)__builtin_ctzll(w);
 	return MIN(bit, nbits);
+}
+
+/* The first bit at or after from that differs from the bits of flip: most often in the first word.
+ */
+static inline size_t find(const void *map, size_t nbits, size_t from, uint64_t flip)
+{
+	size_t bit = ROUND_DOWN(from, 8);
+	uint64_t w;
+
+	if (from >= nbits)
+		return nbits;
+	w = nbits - bit >= 64 ? load_whole(map, bit) : load(map, nbits, bit);
+	w = (w ^ flip) & (UINT64_MAX << (from - bit));
+	if (w != 0 && nbits - bit >= 64)
+		return bit + (size_t)__builtin_ctzll(w);
+	return find_on(map, nbits, bit, w, flip);
 }
 
 size_t bitmap_find_next_set(const void *map, size_t nbits, size_t from)

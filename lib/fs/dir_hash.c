@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
+#include "base/bytes.h"
 #include "fs/dir.h"
 
 #define HASH_LEGACY   0u
@@ -36,6 +38,17 @@ static uint32_t legacy(const char *name, uint32_t len, bool is_signed)
 	return newer << 1;
 }
 
+/* Their sum, highest byte first; one below zero takes from the bytes above it. */
+static uint32_t four_chars(const char *p, bool is_signed)
+{
+	be32 raw;
+	uint32_t v;
+
+	memcpy(&raw, p, sizeof(raw));
+	v = be32_get(raw);
+	return is_signed ? v - ((v & 0x00808080u) << 1) : v;
+}
+
 /* Packs up to 4 * words characters, highest byte first; what is missing is filled from the length.
  */
 static void pack(const char *name, uint32_t len, uint32_t *out, unsigned words, bool is_signed)
@@ -46,12 +59,13 @@ static void pack(const char *name, uint32_t len, uint32_t *out, unsigned words, 
 	fill |= fill << 16;
 	if (len > words * 4)
 		len = words * 4;
-	for (unsigned w = 0; w < words; w++) {
-		v = fill;
-		for (unsigned k = 0; k < 4 && at < len; k++, at++)
-			v = char_value(name, at, is_signed) + (v << 8);
-		out[w] = v;
-	}
+	for (; len - at >= 4; at += 4)
+		*out++ = four_chars(name + at, is_signed);
+	v = fill;
+	for (unsigned k = at; k < len; k++)
+		v = char_value(name, k, is_signed) + (v << 8);
+	for (unsigned w = at / 4; w < words; w++, v = fill)
+		*out++ = v;
 }
 
 static uint32_t rol(uint32_t v, unsigned n)

@@ -16,11 +16,18 @@ void es_init(struct es_tree *t, struct counters *c)
 	rb_init(&t->root);
 	t->cache = NULL;
 	t->spare = NULL;
-	t->spares = 0;
+	t->spares = ES_OWN;
+	t->used = 0;
 	t->counters = c;
 	t->count = 0;
 	t->delayed = 0;
 	t->seq = 0;
+}
+
+static void free_node(struct es_tree *t, struct es_node *n)
+{
+	if (n < t->own || n >= t->own + ES_OWN)
+		free(n);
 }
 
 void es_free(struct es_tree *t)
@@ -28,12 +35,12 @@ void es_free(struct es_tree *t)
 	struct rb_node *n;
 
 	while ((n = rb_tear(&t->root)) != NULL)
-		free(rb_entry(n, struct es_node, node));
+		free_node(t, rb_entry(n, struct es_node, node));
 	while (t->spare != NULL) {
 		struct es_node *s = t->spare;
 
 		t->spare = (struct es_node *)(void *)s->node.kid[0];
-		free(s);
+		free_node(t, s);
 	}
 	es_init(t, t->counters);
 }
@@ -62,8 +69,10 @@ static struct es_node *take(struct es_tree *t)
 {
 	struct es_node *n = t->spare;
 
-	t->spare = (struct es_node *)(void *)n->node.kid[0];
 	t->spares--;
+	if (n == NULL)
+		return &t->own[t->used++];
+	t->spare = (struct es_node *)(void *)n->node.kid[0];
 	return n;
 }
 

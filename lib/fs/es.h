@@ -31,15 +31,19 @@ struct es_node {
 	struct es_extent e;
 };
 
+#define ES_OWN 4u /* nodes that come with a tree: enough for a small file */
+
 struct es_tree {
 	struct rb_root root;
 	struct es_node *cache; /* last node hit */
 	struct es_node *spare; /* recycled nodes, chained through node.kid[0] */
-	unsigned spares;
+	unsigned spares;       /* in that chain, or own and not used yet */
+	unsigned used;         /* of own */
 	struct counters *counters;
 	uint32_t count;   /* nodes */
 	uint64_t delayed; /* blocks in delayed entries */
 	uint32_t seq;     /* changes whenever the tree does */
+	struct es_node own[ES_OWN];
 };
 
 void es_init(struct es_tree *t, struct counters *c);

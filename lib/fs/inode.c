@@ -26,6 +26,7 @@ int inode_cache_open(struct ek_image *img)
 	img->inodes = mem_zero(sizeof(*img->inodes));
 	if (img->inodes == NULL)
 		return diag_set(&img->diag, -ENOMEM, "out of memory for the inode cache");
+	img->inodes->pool.size = sizeof(struct ek_inode);
 	list_init(&img->inodes->unused);
 	return 0;
 }
@@ -82,7 +83,7 @@ static void drop(struct ek_inode *inode)
 	list_remove(&inode->lru);
 	list_remove(&inode->orphan);
 	hash_remove(&c->hash, &inode->hash);
-	free(inode);
+	pool_give(&c->pool, inode);
 }
 
 void inode_cache_close(struct ek_image *img)
@@ -100,9 +101,9 @@ void inode_cache_close(struct ek_image *img)
 		if (img->mb != NULL)
 			mb_discard_inode(img->mb, &inode->mb);
 		es_free(&inode->es);
-		free(inode);
 	}
 	hash_free(&img->inodes->hash);
+	pool_end(&img->inodes->pool);
 	free(img->inodes);
 	img->inodes = NULL;
 }
@@ -121,7 +122,7 @@ void inode_cache_trim(struct ek_image *img)
 
 static struct ek_inode *make(struct ek_image *img, ek_inum ino)
 {
-	struct ek_inode *inode = mem_zero(sizeof(*inode));
+	struct ek_inode *inode = pool_take(&img->inodes->pool);
 
 	if (inode == NULL)
 		return NULL;

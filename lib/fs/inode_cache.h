@@ -6,9 +6,11 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "fs/inode.h"
+#include "journal/pool.h"
 
 struct inode_cache {
 	struct hash hash;
+	struct pool pool;   /* of struct ek_inode */
 	struct list unused; /* no references; last used first */
 	size_t unused_count;
 };

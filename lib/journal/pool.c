@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pools: items come in slabs and wait on a list of free ones. */
+/* Pools: items come in slabs and wait on a list of free ones, where an address sanitizer finds who
+ * still uses them. */
 #include "journal/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ASAN 1
+#endif
+#endif
+
+#ifdef HAVE_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
 
 #define SLAB_ITEMS 64u
 
@@ -32,6 +48,7 @@ void *pool_take(struct pool *p)
 	if (p->free == NULL && add_slab(p) < 0)
 		return NULL;
 	item = p->free;
+	ASAN_UNPOISON_MEMORY_REGION(item, p->size);
 	memcpy(&p->free, item, sizeof(p->free));
 	memset(item, 0, p->size);
 	return item;
@@ -41,6 +58,7 @@ void pool_give(struct pool *p, void *item)
 {
 	memcpy(item, &p->free, sizeof(p->free));
 	p->free = item;
+	ASAN_POISON_MEMORY_REGION(item, p->size);
 }
 
 void pool_end(struct pool *p)

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+struct slab;
+
 struct pool {
 	size_t size; /* of an item, bytes */
 	void *free;  /* linked through the first word */

@@ -54,6 +54,7 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	pc->task = task;
 	pc->policy = cfg->policy != NULL ? cfg->policy : &policy_linux_6_18;
 	pc->counters = &img->counters;
+	pc->records.size = sizeof(struct mapping);
 	list_init(&pc->mappings);
 	list_init(&pc->dirty);
 	list_init(&pc->clean);
@@ -79,7 +80,7 @@ static void mapping_free(struct mapping *m)
 	list_remove(&m->all);
 	mapping_free_table(m);
 	m->inode->mapping = NULL;
-	free(m);
+	pool_give(&m->pc->records, m);
 }
 
 void pc_close(struct pagecache *pc)
@@ -96,6 +97,7 @@ void pc_close(struct pagecache *pc)
 		pc->free_folios = (struct folio *)(void *)f->map;
 		free(f);
 	}
+	pool_end(&pc->records);
 	fpool_close(pc->pool);
 	free(pc);
 }
@@ -112,7 +114,7 @@ struct mapping *mapping_of(struct ek_inode *inode)
 
 	if (m != NULL)
 		return m;
-	m = mem_zero(sizeof(*m));
+	m = pool_take(&pc->records);
 	if (m == NULL) {
 		diag_set(&inode->img->diag, -ENOMEM, "out of memory for a mapping");
 		return NULL;

@@ -22,8 +22,16 @@ void folio_clear(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
 uint32_t folio_run(struct folio *f, enum block_state s, uint32_t from)
 {
 	const uint64_t *row = folio_row(f, s);
-	size_t end = folio_test(f, s, from) ? bitmap_find_next_zero(row, f->blocks, from)
-					    : bitmap_find_next_set(row, f->blocks, from);
+	bool on = folio_test(f, s, from);
+	size_t end;
 
+	if ((f->flags & FOLIO_HUGE_STATE) == 0) {
+		uint64_t other = (on ? ~row[0] : row[0]) >> from;
+		uint32_t left = f->blocks - from;
+
+		return other != 0 ? MIN((uint32_t)__builtin_ctzll(other), left) : left;
+	}
+	end = on ? bitmap_find_next_zero(row, f->blocks, from)
+		 : bitmap_find_next_set(row, f->blocks, from);
 	return (uint32_t)end - from;
 }

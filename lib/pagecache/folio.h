@@ -74,7 +74,7 @@ struct chunk_leaf {
 struct mapping {
 	struct pagecache *pc;
 	struct ek_inode *inode;
-	struct chunk_leaf **leaf;
+	struct chunk_leaf **leaf; /* first_leaf until the file is large */
 	uint32_t leaves;
 	uint32_t pages, dirty_pages;
 	struct folio *last;       /* found or made last */
@@ -86,6 +86,7 @@ struct mapping {
 	uint64_t write_end;       /* where the last write ended */
 	bool streaming;           /* the write now goes on from there */
 	bool da_alloc_close;
+	struct chunk_leaf *first_leaf;
 };
 
 /* The folio that holds a page, or NULL. */

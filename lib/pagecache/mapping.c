@@ -23,15 +23,23 @@ static struct chunk *chunk_of(const struct mapping *m, uint32_t page)
 
 static int grow_leaves(struct mapping *m, uint32_t need)
 {
+	bool first = m->leaf == NULL || m->leaf == &m->first_leaf;
 	uint32_t n = MAX(m->leaves * 2, need);
 	struct chunk_leaf **p;
 
 	if (need <= m->leaves)
 		return 0;
-	p = realloc(m->leaf, n * sizeof(*p));
+	if (need == 1) {
+		m->leaf = &m->first_leaf;
+		m->leaves = 1;
+		return 0;
+	}
+	p = realloc(first ? NULL : m->leaf, n * sizeof(*p));
 	if (p == NULL)
 		return -ENOMEM;
 	memset(p + m->leaves, 0, (n - m->leaves) * sizeof(*p));
+	if (first)
+		p[0] = m->first_leaf;
 	m->leaf = p;
 	m->leaves = n;
 	return 0;
@@ -278,7 +286,9 @@ void mapping_free_table(struct mapping *m)
 			free(m->leaf[i]->chunk[k]);
 		free(m->leaf[i]);
 	}
-	free(m->leaf);
+	if (m->leaf != &m->first_leaf)
+		free(m->leaf);
 	m->leaf = NULL;
+	m->first_leaf = NULL;
 	m->leaves = 0;
 }

@@ -17,6 +17,7 @@
 
 #include "fs/image.h"
 #include "fs/inode.h"
+#include "journal/pool.h"
 #include "pagecache/folio.h"
 #include "pagecache/policy.h"
 
@@ -43,6 +44,7 @@ struct pagecache {
 	struct counters *counters;
 	struct fpool *pool;
 	struct folio *free_folios; /* recycled records, chained through map */
+	struct pool records;       /* of struct mapping */
 	struct list mappings;
 	struct list dirty;    /* mappings by dirtied_when, oldest first */
 	struct list clean;    /* folios that could be dropped, oldest first */

@@ -3,25 +3,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bitmap.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "fs/extent.h"
 #include "trace/target_image.h"
 
+#define RUN 512u /* inodes of one node */
+
 struct written {
-	struct hash_node node; /* by inode number */
+	struct hash_node node; /* by inode number / RUN */
+	uint64_t inodes[RUN / 64];
 };
 
 int image_note_written(struct image_target *t, const struct ek_inode *inode)
 {
+	struct hash_node *n;
 	struct written *w;
 
-	if (!inode_is_file(inode) || hash_find(&t->written, inode->ino.v) != NULL)
+	if (!inode_is_file(inode))
 		return 0;
-	w = mem_zero(sizeof(*w));
+	n = hash_find(&t->written, inode->ino.v / RUN);
+	w = n != NULL ? hash_entry(n, struct written, node) : mem_zero(sizeof(*w));
 	if (w == NULL)
 		return -ENOMEM;
-	hash_insert(&t->written, &w->node, inode->ino.v);
+	if (n == NULL)
+		hash_insert(&t->written, &w->node, inode->ino.v / RUN);
+	bitmap_set(w->inodes, inode->ino.v % RUN);
 	return 0;
 }
 
@@ -58,28 +66,36 @@ static int count_file(struct ek_inode *inode, struct target_extents *e)
 	return 0;
 }
 
-/* Files that are gone by now are left out. */
+/* A file that is gone by now is left out. */
+static int count_inode(struct image_target *t, ek_inum ino)
+{
+	struct ek_inode *inode;
+	bool used;
+	int rc = ialloc_in_use(&t->img->ialloc, ino, &used);
+
+	if (rc < 0 || !used)
+		return rc;
+	rc = inode_get(t->img, ino, &inode);
+	if (rc < 0)
+		return rc;
+	if (inode_is_file(inode) && (inode->rec.flags & INODE_EXTENTS) != 0)
+		rc = count_file(inode, &t->extents);
+	inode_put(&t->task, inode);
+	return rc;
+}
+
 int image_count_extents(struct image_target *t)
 {
 	const struct hash_node *n;
 	int rc = 0;
 
 	t->extents = (struct target_extents){0};
-	for (n = hash_next(&t->written, NULL); n != NULL && rc == 0;
-	     n = hash_next(&t->written, n)) {
-		ek_inum ino = {(uint32_t)n->key};
-		struct ek_inode *inode;
-		bool used;
+	for (n = hash_next(&t->written, NULL); n != NULL; n = hash_next(&t->written, n)) {
+		const struct written *w = hash_entry(n, struct written, node);
+		size_t i = 0;
 
-		rc = ialloc_in_use(&t->img->ialloc, ino, &used);
-		if (rc < 0 || !used)
-			continue;
-		rc = inode_get(t->img, ino, &inode);
-		if (rc < 0)
-			break;
-		if (inode_is_file(inode) && (inode->rec.flags & INODE_EXTENTS) != 0)
-			rc = count_file(inode, &t->extents);
-		inode_put(&t->task, inode);
+		while (rc == 0 && (i = bitmap_find_next_set(w->inodes, RUN, i)) < RUN)
+			rc = count_inode(t, (ek_inum){(uint32_t)(n->key * RUN + i++)});
 	}
 	return rc;
 }

@@ -206,7 +206,7 @@ static inline int sc_write(struct scenario *s, const char *path, uint32_t first,
 {
 	struct ek_inode *inode;
 	uint64_t size;
-	int rc = sc_open(s, path, &inode), end;
+	int rc = sc_open(s, path, &inode);
 
 	if (rc < 0)
 		return rc;
@@ -219,9 +219,7 @@ static inline int sc_write(struct scenario *s, const char *path, uint32_t first,
 				      0, &h);
 		if (rc < 0)
 			break;
-		rc = sc_fill_run(s, inode, &m, c);
-		end = handle_stop(h);
-		rc = rc < 0 ? rc : end;
+		rc = handle_end(h, sc_fill_run(s, inode, &m, c));
 		at += m.len;
 	}
 	if (rc < 0)
