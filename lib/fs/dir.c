@@ -38,6 +38,16 @@ static int check_dir(struct ek_inode *dir)
 	return 0;
 }
 
+/* The block whose place was looked up. */
+static int read_block(struct ek_inode *dir, const struct map *m, struct buf **ret)
+{
+	if (m->state != MAP_MAPPED)
+		return diag_set(&dir->img->diag, -EUCLEAN,
+				"corrupt folder: inode %u: block %u is not mapped", dir->ino.v,
+				m->lblk.v);
+	return buf_get(dir->img->cache, m->pblk, &verify_dir_block, inode_owner(dir), ret);
+}
+
 int dir_block_get(struct task *t, struct ek_inode *dir, uint32_t n, struct buf **ret)
 {
 	struct map m = {.lblk = {n}, .len = 1};
@@ -48,12 +58,7 @@ int dir_block_get(struct task *t, struct ek_inode *dir, uint32_t n, struct buf *
 				"corrupt folder: inode %u: block %u is past its %u", dir->ino.v, n,
 				block_count(dir));
 	rc = map_lookup(t, dir, &m);
-	if (rc < 0)
-		return rc;
-	if (m.state != MAP_MAPPED)
-		return diag_set(&dir->img->diag, -EUCLEAN,
-				"corrupt folder: inode %u: block %u is not mapped", dir->ino.v, n);
-	return buf_get(dir->img->cache, m.pblk, &verify_dir_block, inode_owner(dir), ret);
+	return rc < 0 ? rc : read_block(dir, &m, ret);
 }
 
 int dir_block_append(struct task *t, struct ek_inode *dir, uint32_t *n, struct buf **ret)
@@ -98,7 +103,7 @@ static int open_block(struct task *t, struct ek_inode *dir, struct dir_iter *it)
 		it->off += (uint64_t)m.len << dir->img->geom.block_bits;
 		return 1;
 	}
-	return dir_block_get(t, dir, n, &it->buf);
+	return read_block(dir, &m, &it->buf);
 }
 
 int dir_next(struct task *t, struct ek_inode *dir, struct dir_iter *it, struct dirent *ret)
@@ -159,7 +164,7 @@ static int find_linear(struct task *t, struct ek_inode *dir, const char *name, u
 			continue;
 		}
 		if (rc == 0)
-			rc = dir_block_get(t, dir, i, &b);
+			rc = read_block(dir, &m, &b);
 		if (rc < 0)
 			return rc;
 		*e = dir_block_find(&dir->img->geom, b->data, name, len, prev);

@@ -178,7 +178,8 @@ static int fill_hole(struct task *t, struct ek_inode *inode, struct ext_path *p,
 /* ---- unwritten extents ---- */
 
 /* Splits so that [from, from + len) of the extent at p becomes an extent of its own, in the given
- * state; what is left of it on both sides keeps its own. */
+ * state; what is left of it on both sides keeps its own.  Where nothing is to be split its beginning
+ * is stored all the same, as in Linux. */
 static int isolate(struct task *t, struct ext_path *p, ek_lblk from, uint32_t len, bool unwritten,
 		   unsigned flags)
 {
@@ -190,9 +191,7 @@ static int isolate(struct task *t, struct ext_path *p, ek_lblk from, uint32_t le
 	if (from.v + len < x.lblk.v + x.len)
 		rc = ext_split_at(t, p, (ek_lblk){from.v + len}, x.unwritten, x.unwritten,
 				  flags | EXT_NO_MERGE);
-	if (rc == 0 && (from.v != x.lblk.v || unwritten != x.unwritten))
-		rc = ext_split_at(t, p, from, x.unwritten, unwritten, flags);
-	return rc;
+	return rc < 0 ? rc : ext_split_at(t, p, from, x.unwritten, unwritten, flags);
 }
 
 /* I/O of [lblk, lblk + len) is done: the piece becomes written. */
