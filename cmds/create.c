@@ -2,6 +2,8 @@
 /* extkit create: an empty filesystem. */
 #include "extkit/create.h"
 
+#include <errno.h>
+
 #include "cmd.h"
 #include "fail.h"
 #include "show.h"
@@ -116,7 +118,9 @@ static int run_create(struct run *run)
 	}
 	opt.offset = t.offset;
 	err = ek_create(run->ctx, t.image, &opt);
-	code = err < 0 ? fail_call(run, err) : EXIT_DONE;
+	code = err == -EISDIR ? fail(run, EXIT_USAGE, "%s", ek_ctx_message(run->ctx))
+	       : err < 0      ? fail_call(run, err)
+			      : EXIT_DONE;
 	if (err == 0 && run->json && (opt.flags & EK_CREATE_DRY_RUN) == 0)
 		code = report(run, &t);
 	return target_end(run, &t, code);

@@ -248,7 +248,7 @@ static int check_image(struct run *run, const struct target *t)
 	struct ek_image *img;
 	int err = ek_image_open(run->ctx, t->image, &opt, &img);
 
-	if (err == -EINVAL)
+	if (err == -EINVAL || err == -EISDIR)
 		return fail(run, EXIT_DAMAGED, "%s", ek_ctx_message(run->ctx));
 	if (err < 0)
 		return fail_call(run, err);

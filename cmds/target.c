@@ -116,8 +116,9 @@ int target_open(struct run *run, const char *arg, unsigned flags, struct target 
 	if (err < 0) {
 		free(t.image);
 		/* what is no filesystem is the image's fault, not the command line's */
-		return err == -EINVAL ? fail(run, EXIT_DAMAGED, "%s", ek_ctx_message(run->ctx))
-				      : fail_call(run, err);
+		return err == -EINVAL || err == -EISDIR
+			   ? fail(run, EXIT_DAMAGED, "%s", ek_ctx_message(run->ctx))
+			   : fail_call(run, err);
 	}
 	*ret = t;
 	return EXIT_DONE;

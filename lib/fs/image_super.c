@@ -9,6 +9,7 @@
 #include "ondisk/super.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fs/image_impl.h"
@@ -88,7 +89,7 @@ int image_lay_over(struct ek_image *img)
 
 /* The checksum is wrong: a tear of the RECOVER bit is mended here and now, any other is left to the
  * log if there is one. */
-static int mend_super(struct ek_image *img, struct super_raw *sb)
+static int mend_super(struct ek_image *img, const char *where, struct super_raw *sb)
 {
 	int rc;
 
@@ -96,13 +97,13 @@ static int mend_super(struct ek_image *img, struct super_raw *sb)
 		rc = image_lay_over(img);
 		if (rc == 0)
 			rc = dev_write(img->dev, SUPER_OFFSET, sb, sizeof(*sb));
-		return rc < 0 ? rc : super_verify(sb, img->dev->size, "superblock", &img->diag);
+		return rc < 0 ? rc : super_verify(sb, img->dev->size, where, &img->diag);
 	}
 	if ((img->opts.flags & IMAGE_NO_RECOVERY) != 0 || img->recovered ||
 	    (le32_get(sb->s_feature_compat) & COMPAT_HAS_JOURNAL) == 0 ||
 	    (le32_get(sb->s_feature_incompat) & INCOMPAT_RECOVER) == 0 ||
-	    super_verify_torn(sb, img->dev->size, "superblock", &img->diag) < 0)
-		return super_verify(sb, img->dev->size, "superblock", &img->diag);
+	    super_verify_torn(sb, img->dev->size, where, &img->diag) < 0)
+		return super_verify(sb, img->dev->size, where, &img->diag);
 	img->torn_super = true;
 	return 0;
 }
@@ -110,17 +111,19 @@ static int mend_super(struct ek_image *img, struct super_raw *sb)
 int image_read_super(struct ek_image *img)
 {
 	struct super_raw sb;
+	char where[200];
 	int rc;
 
 	if (img->dev->size < SUPER_OFFSET + SUPER_SIZE)
 		return diag_set(&img->diag, -EINVAL,
 				"no ext filesystem: %s: %llu bytes are too few for a superblock",
 				img->dev->name, (unsigned long long)img->dev->size);
+	snprintf(where, sizeof(where), "superblock of %s", img->dev->name);
 	rc = dev_read(img->dev, SUPER_OFFSET, &sb, sizeof(sb));
 	if (rc == 0)
-		rc = super_verify(&sb, img->dev->size, "superblock", &img->diag);
+		rc = super_verify(&sb, img->dev->size, where, &img->diag);
 	if (rc == -EBADMSG)
-		rc = mend_super(img, &sb);
+		rc = mend_super(img, where, &sb);
 	else if (rc == 0)
 		img->torn_super = false;
 	if (rc < 0)

@@ -113,8 +113,12 @@ static int measure(struct file *f, const struct stat *st)
 {
 	int sector = 512;
 	uint64_t size = (uint64_t)st->st_size;
+	int read_only = 0;
 
 	f->dev.is_block = S_ISBLK(st->st_mode);
+	if (f->dev.is_block && f->dev.writable && ioctl(f->fd, BLKROGET, &read_only) == 0 &&
+	    read_only)
+		return diag_errno(f->dev.diag, -EROFS, "cannot open %s for writing", f->dev.name);
 	if (f->dev.is_block &&
 	    (ioctl(f->fd, BLKGETSIZE64, &size) < 0 || ioctl(f->fd, BLKSSZGET, &sector) < 0))
 		return diag_errno(f->dev.diag, -errno, "cannot get the size of %s", f->dev.name);

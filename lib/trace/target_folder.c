@@ -282,7 +282,7 @@ int target_open_folder(const char *path, const struct ek_replay_options *opt, st
 	rc = t->root < 0 ? -errno : make_buffers(t);
 	if (rc < 0) {
 		folder_close(&t->target);
-		return diag_errno(d, rc, "%s", path);
+		return diag_errno(d, rc, "cannot open folder '%s'", path);
 	}
 	*ret = &t->target;
 	return 0;

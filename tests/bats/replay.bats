@@ -138,6 +138,41 @@ hostile() {
 	clean small.img
 }
 
+@test "what can be no image is refused by its name" {
+	local target verb
+	head -c 100000 /dev/zero >zeros
+	: >empty
+	mkdir folder
+	for target in zeros empty folder /dev/null "$SRC/$demo"; do
+		x 3 replay "$SRC/$demo" "$target"
+		one_error_line replay
+		has "$err" "$target"
+		for verb in ls info df find; do
+			x 3 $verb "$target"
+			one_error_line $verb
+			has "$err" "$target"
+		done
+	done
+	x 2 create --force -s 16M folder
+	x 2 create --force -s 16M /dev/null
+	x 7 replay "$SRC/$demo" dir:
+	has "$err" "cannot open folder ''"
+	x 7 replay "$SRC/$demo" dir:zeros
+}
+
+@test "a block device that cannot be written is refused when it is opened" {
+	make_image a.img 64M
+	need_root "set up a loop device"
+	loop=$(losetup -r -f --show a.img) || skip "loop devices are not allowed here"
+	LOOPS+=("$loop")
+	x 7 replay "$SRC/$demo" "$loop"
+	one_error_line replay
+	has "$err" "cannot open $loop for writing: Read-only file system"
+	x 7 create --force "$loop"
+	has "$err" "cannot open $loop for writing"
+	x 0 ls "$loop"
+}
+
 @test "a mounted image is refused" {
 	make_image a.img 64M
 	mount_image a.img mnt
