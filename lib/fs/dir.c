@@ -270,24 +270,28 @@ static void changed(struct ek_inode *dir)
 }
 
 /* Into block b, if it has room: -ENOSPC else. */
-static int add_to_block(struct task *t, struct ek_inode *dir, struct buf *b, const char *name,
-			uint32_t len, const struct ek_inode *target)
+static int add_to_block(struct task *t, struct ek_inode *dir, struct buf *b,
+			const struct new_entry *n)
 {
 	const struct geom *g = &dir->img->geom;
-	uint32_t at;
+	uint32_t at, hint;
 	void *view;
-	int rc = dir_block_gap(g, b->data, name, len, &at);
+	int rc;
 
+	if (!n->is_new && dir_block_find(g, b->data, n->name, n->len, NULL) != NULL)
+		return -EEXIST;
+	rc = dir_block_gap(g, b->data, n->len, &b->hint, &at);
+	hint = b->hint;
 	if (rc == 0)
 		rc = handle_write(t->user.current, b, &view);
 	if (rc < 0)
 		return rc;
-	dir_block_fill(g, view, at, name, len, target->ino.v, type_of(target));
+	dir_block_fill(g, view, at, n->name, n->len, n->ino, n->type);
+	b->hint = hint;
 	return handle_dirty(t->user.current, b);
 }
 
-static int add_linear(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
-		      const struct ek_inode *target)
+static int add_linear(struct task *t, struct ek_inode *dir, const struct new_entry *e)
 {
 	bool index =
 	    geom_compat(&dir->img->geom, COMPAT_DIR_INDEX) && (dir->rec.flags & INODE_INDEX) == 0;
@@ -301,11 +305,10 @@ static int add_linear(struct task *t, struct ek_inode *dir, const char *name, ui
 			return rc;
 		/* A damaged index is not indexed any more, but its blocks are no place for names.
 		 */
-		rc = dir_block_is_index(&dir->img->geom, b->data)
-			 ? -ENOSPC
-			 : add_to_block(t, dir, b, name, len, target);
+		rc = dir_block_is_index(&dir->img->geom, b->data) ? -ENOSPC
+								  : add_to_block(t, dir, b, e);
 		if (rc == -ENOSPC && n == 1 && index)
-			rc = htree_make(t, dir, b, name, len, target->ino.v, type_of(target));
+			rc = htree_make(t, dir, b, e);
 		buf_put(b);
 		if (rc != -ENOSPC)
 			return rc;
@@ -313,28 +316,36 @@ static int add_linear(struct task *t, struct ek_inode *dir, const char *name, ui
 	rc = dir_block_append(t, dir, &at, &b);
 	if (rc < 0)
 		return rc;
-	rc = add_to_block(t, dir, b, name, len, target);
+	rc = add_to_block(t, dir, b, e);
 	buf_put(b);
 	return rc;
+}
+
+static int add(struct task *t, struct ek_inode *dir, const struct new_entry *e)
+{
+	int rc = htree_in_use(dir) ? htree_add(t, dir, e) : -ENODATA;
+
+	if (rc != -ENODATA)
+		return rc;
+	if (htree_in_use(dir))
+		dir->rec.flags &= ~INODE_INDEX;
+	return add_linear(t, dir, e);
 }
 
 int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
 	    const struct ek_inode *target)
 {
+	struct new_entry e = {name, len, target->ino.v, type_of(target), false};
+	ek_inum ino;
 	int rc = check_dir(dir);
 
 	if (rc < 0)
 		return rc;
 	if (len == 0 || len > NAME_MAX_BYTES)
 		return len == 0 ? -EINVAL : -ENAMETOOLONG;
-	rc = -ENODATA;
-	if (htree_in_use(dir))
-		rc = htree_add(t, dir, name, len, target->ino.v, type_of(target));
-	if (rc == -ENODATA) {
-		if (htree_in_use(dir))
-			dir->rec.flags &= ~INODE_INDEX;
-		rc = add_linear(t, dir, name, len, target);
-	}
+	/* Whoever looked before left its answer, which spares a walk along the names. */
+	e.is_new = names_find(dir->img->names, dir, name, len, &ino) == 0;
+	rc = add(t, dir, &e);
 	if (rc < 0)
 		return rc;
 	names_note(dir->img->names, dir, name, len, target->ino);

@@ -11,6 +11,8 @@
 #include "fs/htree.h"
 #include "ondisk/inode.h"
 
+#define ENTRY_MIN 12u /* the shortest entry there is */
+
 uint32_t dir_usable(const struct geom *g)
 {
 	return g->block_size - (geom_csum(g) ? (uint32_t)sizeof(struct dir_tail) : 0);
@@ -63,8 +65,8 @@ static int check_entry(const struct geom *g, const struct buf *b, uint32_t off, 
 	const struct dirent_raw *e = entry_at(b->data, off);
 	uint32_t len = dir_rec_len(g, e);
 
-	if (len < 12)
-		return bad_entry(b, off, d, "rec_len", len, "is below the minimum", 12);
+	if (len < ENTRY_MIN)
+		return bad_entry(b, off, d, "rec_len", len, "is below the minimum", ENTRY_MIN);
 	if ((len & 3) != 0)
 		return bad_entry(b, off, d, "rec_len", len, "is not a multiple of", 4);
 	if (len > end - off)
@@ -257,25 +259,25 @@ static inline uint32_t slack(const struct dirent_raw *e)
 	return le32_get(e->inode) == 0 ? len : len - dir_entry_size(e->name_len);
 }
 
-int dir_block_gap(const struct geom *g, const uint8_t *data, const char *name, uint32_t len,
+int dir_block_gap(const struct geom *g, const uint8_t *data, uint32_t len, uint32_t *from,
 		  uint32_t *ret)
 {
-	const struct sought s = seek(name, len);
-	uint32_t need = dir_entry_size(len), end = dir_usable(g), gap = end;
+	uint32_t need = dir_entry_size(len), end = dir_usable(g), room;
+	bool first = true;
 
-	for (uint32_t off = 0; off < end;) {
-		const struct dirent_raw *e = entry_at(data, off);
-
-		if (may_be(&s, e) && is_sought(&s, e))
-			return -EEXIST;
-		if (gap == end && slack(e) >= need)
-			gap = off;
-		off += step_over(e);
+	for (uint32_t off = *from; off < end; off += step_over(entry_at(data, off))) {
+		room = slack(entry_at(data, off));
+		if (room < ENTRY_MIN)
+			continue;
+		if (first)
+			*from = off;
+		first = false;
+		if (room >= need) {
+			*ret = off;
+			return 0;
+		}
 	}
-	if (gap == end)
-		return -ENOSPC;
-	*ret = gap;
-	return 0;
+	return -ENOSPC;
 }
 
 void dir_block_fill(const struct geom *g, uint8_t *data, uint32_t at, const char *name,

@@ -58,9 +58,10 @@ void dir_tail_init(const struct geom *g, uint8_t *data);
 struct dirent_raw *dir_block_find(const struct geom *g, uint8_t *data, const char *name,
 				  uint32_t len, struct dirent_raw **prev);
 
-/* The offset of the first entry that is free or leaves room for the name: 0, -ENOSPC, or -EEXIST
- * when the name is there. */
-int dir_block_gap(const struct geom *g, const uint8_t *data, const char *name, uint32_t len,
+/* The first entry that is free or leaves room for a name of that length: 0 and its offset, or
+ * -ENOSPC.  The search begins at the entry at *from, before which there must be no room for any
+ * name, and moves *from as far as that stays true. */
+int dir_block_gap(const struct geom *g, const uint8_t *data, uint32_t len, uint32_t *from,
 		  uint32_t *ret);
 
 /* Puts a name into the gap that dir_block_gap found; the block has not changed since. */

@@ -554,53 +554,54 @@ static int make_room(struct task *t, struct ek_inode *dir, struct probe *p)
 
 /* ---- adding ---- */
 
+/* Into the gap that was found at that offset; what is known of gaps stays true. */
 static int add_to_leaf(struct task *t, struct ek_inode *dir, struct buf *leaf, uint32_t at,
-		       const char *name, uint32_t len, uint32_t ino, uint8_t type)
+		       const struct new_entry *n)
 {
+	uint32_t hint = leaf->hint;
 	int rc = leaf_write(t, leaf);
 
 	if (rc < 0)
 		return rc;
-	dir_block_fill(&dir->img->geom, leaf->data, at, name, len, ino, type);
+	dir_block_fill(&dir->img->geom, leaf->data, at, n->name, n->len, n->ino, n->type);
+	leaf->hint = hint;
 	return handle_dirty(t->user.current, leaf);
 }
 
 /* Splits the leaf when the name has no room in it, or in any case. */
-static int add_name(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
-		    uint32_t ino, uint8_t type, bool split)
+static int add_name(struct task *t, struct ek_inode *dir, const struct new_entry *n, bool split)
 {
 	const struct geom *g = &dir->img->geom;
 	struct probe p;
 	struct buf *leaf = NULL;
 	uint32_t at = 0;
-	int rc = probe_name(t, dir, name, len, &p);
+	int rc = probe_name(t, dir, n->name, n->len, &p);
 	bool room;
 
 	if (rc == 0)
 		rc = dir_block_get(t, dir, child_of(&p.frames[p.levels]), &leaf);
-	if (rc == 0)
-		rc = dir_block_gap(g, leaf->data, name, len, &at);
-	room = rc == 0;
-	if (rc == -ENOSPC || (room && split)) {
+	if (rc == 0 && !n->is_new && dir_block_find(g, leaf->data, n->name, n->len, NULL) != NULL)
+		rc = -EEXIST;
+	room = rc == 0 && dir_block_gap(g, leaf->data, n->len, &leaf->hint, &at) == 0;
+	if (rc == 0 && (split || !room)) {
 		rc = make_room(t, dir, &p);
 		if (rc == 0)
 			rc = split_leaf(t, dir, &p, &leaf);
 		if (rc == -ENODATA && room) /* a single entry cannot be divided */
 			rc = 0;
 		if (rc == 0)
-			rc = dir_block_gap(g, leaf->data, name, len, &at);
+			rc = dir_block_gap(g, leaf->data, n->len, &leaf->hint, &at);
 	}
 	if (rc == 0)
-		rc = add_to_leaf(t, dir, leaf, at, name, len, ino, type);
+		rc = add_to_leaf(t, dir, leaf, at, n);
 	buf_put(leaf);
 	probe_end(&p);
 	return rc;
 }
 
-int htree_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, uint32_t ino,
-	      uint8_t type)
+int htree_add(struct task *t, struct ek_inode *dir, const struct new_entry *n)
 {
-	return add_name(t, dir, name, len, ino, type, false);
+	return add_name(t, dir, n, false);
 }
 
 /* Block 0 keeps "." and ".." and becomes the root of an index with one entry: block 1. */
@@ -637,8 +638,7 @@ static void move_entries(const struct geom *g, const uint8_t *first, uint8_t *le
 	dir_set_rec_len(g, last, dir_rec_len(g, last) + off);
 }
 
-int htree_make(struct task *t, struct ek_inode *dir, struct buf *first, const char *name,
-	       uint32_t len, uint32_t ino, uint8_t type)
+int htree_make(struct task *t, struct ek_inode *dir, struct buf *first, const struct new_entry *n)
 {
 	const struct geom *g = &dir->img->geom;
 	struct buf *leaf;
@@ -657,5 +657,5 @@ int htree_make(struct task *t, struct ek_inode *dir, struct buf *first, const ch
 		rc = handle_dirty(t->user.current, leaf);
 	buf_put(leaf);
 	/* Linux divides the new leaf at once, even where "." and ".." left room enough. */
-	return rc < 0 ? rc : add_name(t, dir, name, len, ino, type, true);
+	return rc < 0 ? rc : add_name(t, dir, n, true);
 }

@@ -46,13 +46,18 @@ bool htree_in_use(const struct ek_inode *dir);
 int htree_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
 		 struct buf **leaf, struct dirent_raw **e, struct dirent_raw **prev);
 
+struct new_entry {
+	const char *name;
+	uint32_t len, ino;
+	uint8_t type;
+	bool is_new; /* the folder is known to have no such name */
+};
+
 /* Adds an entry; -ENODATA as above. */
-int htree_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, uint32_t ino,
-	      uint8_t type);
+int htree_add(struct task *t, struct ek_inode *dir, const struct new_entry *n);
 
 /* Turns a folder of one full block into an indexed one and adds the entry. */
-int htree_make(struct task *t, struct ek_inode *dir, struct buf *first, const char *name,
-	       uint32_t len, uint32_t ino, uint8_t type);
+int htree_make(struct task *t, struct ek_inode *dir, struct buf *first, const struct new_entry *n);
 
 /* Shared with dir.c: block n of a folder, and a new block at its end, writable. */
 int dir_block_get(struct task *t, struct ek_inode *dir, uint32_t n, struct buf **ret);

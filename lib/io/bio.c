@@ -2,9 +2,10 @@
 /*
  * The queue between bios and a device: counts bios, sorts them, merges them into requests.
  *
- * Bios wait in one array, their vectors in another, until the outermost unplug (or until the arrays
- * are long).  When two of them write one place, all go out in the order in which they came.
- * Flushes pass by the array after everything before them was sent.
+ * Bios wait in one array, their vectors in another, until the outermost unplug (or until they are
+ * many, or make a few large requests: the device works while more come).  When two of them write
+ * one place, all go out in the order in which they came. Flushes pass by the array after everything
+ * before them was sent.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include "base/mem.h"
 #include "io/bio_impl.h"
 
-#define BATCH       4096u /* bios that wait at most */
+#define BATCH       4096u               /* bios that wait at most */
+#define BATCH_BYTES ((uint64_t)4 << 20) /* enough for a few large requests: the device may begin \
+					 */
 #define MERGE_BYTES ((uint64_t)1280 << 10)
 #define MERGE_VECS  256u
 
@@ -167,6 +170,7 @@ static void dispatch(struct bioq *q)
 	bio_submit(q);
 	q->count = 0;
 	q->vec_count = 0;
+	q->bytes = 0;
 }
 
 /* ---- what callers see ---- */
@@ -236,7 +240,8 @@ static int wait_in_line(struct bioq *q, uint64_t off, const struct iovec *iov, u
 					 .ctx = ctx};
 	q->count++;
 	q->vec_count += n;
-	if (q->plugs == 0 || q->count >= BATCH)
+	q->bytes += len;
+	if (q->plugs == 0 || q->count >= BATCH || q->bytes >= BATCH_BYTES)
 		dispatch(q);
 	return 0;
 }

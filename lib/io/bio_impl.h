@@ -52,6 +52,7 @@ struct bioq {
 	size_t count, cap;
 	struct iovec *vecs;
 	size_t vec_count, vec_cap;
+	uint64_t bytes; /* that wait */
 	struct request requests[BIO_DEPTH];
 	unsigned busy;                    /* requests, those of the batch included */
 	struct dev_req *batch[BIO_DEPTH]; /* not handed to the device yet */

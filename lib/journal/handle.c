@@ -238,6 +238,7 @@ int handle_write(struct handle *h, struct buf *b, void **ret)
 {
 	if (h->error != 0)
 		return h->error;
+	b->hint = 0;
 	*ret = b->data;
 	return 0;
 }

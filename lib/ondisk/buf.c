@@ -196,6 +196,7 @@ static int take(struct buf_cache *c, ek_pblk pblk, struct buf **ret)
 	b->owner = (struct buf_owner){0, 0};
 	b->jnl = NULL;
 	b->late = NULL;
+	b->hint = 0;
 	list_init(&b->lru);
 	list_init(&b->dirty);
 	hash_insert(c, b);
@@ -257,6 +258,7 @@ static int verify(struct buf *b, const struct verifier *ver, struct buf_owner ow
 	b->ver = ver;
 	b->owner = owner;
 	b->flags &= ~(unsigned)BUF_PROVED;
+	b->hint = 0;
 	rc = ver->check(b->cache->geom, b, b->cache->diag);
 	if (rc < 0) {
 		b->ver = old_ver;
@@ -324,6 +326,7 @@ int buf_new(struct buf_cache *c, ek_pblk pblk, const struct verifier *ver, struc
 	memset(b->data, 0, b->size);
 	b->late = NULL;
 	b->flags &= ~(unsigned)BUF_PROVED;
+	b->hint = 0;
 	b->ver = ver;
 	b->owner = owner;
 	*ret = b;

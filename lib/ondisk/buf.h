@@ -65,6 +65,7 @@ struct buf {
 	buf_late_fn *late; /* what the owner has put off, or NULL */
 	void *late_ctx;
 	uint32_t late_arg;
+	uint32_t hint; /* the owner's about the bytes; 0 again when somebody may change them */
 };
 
 struct buf_cache;
