@@ -15,14 +15,14 @@ struct row {
 
 /* What an errno means when the image gave it; everything else is the host's. */
 static const struct row codes[] = {
-    {-EUCLEAN, EXIT_DAMAGED},    {-EBADMSG, EXIT_DAMAGED}, {-EILSEQ, EXIT_DAMAGED},
-    {-EOVERFLOW, EXIT_DAMAGED},  {-EROFS, EXIT_DAMAGED},   {-EPERM, EXIT_DAMAGED},
-    {-ENOSPC, EXIT_SPACE},       {-EDQUOT, EXIT_SPACE},    {-EFBIG, EXIT_SPACE},
-    {-ENOENT, EXIT_PATH},        {-ENOTDIR, EXIT_PATH},    {-EISDIR, EXIT_PATH},
-    {-EEXIST, EXIT_PATH},        {-ENOTEMPTY, EXIT_PATH},  {-ELOOP, EXIT_PATH},
-    {-ENAMETOOLONG, EXIT_PATH},  {-EMLINK, EXIT_PATH},     {-EXDEV, EXIT_PATH},
-    {-ESTALE, EXIT_PATH},        {-ENODATA, EXIT_PATH},    {-EINVAL, EXIT_USAGE},
-    {-EOPNOTSUPP, EXIT_FEATURE}, {-ENOSYS, EXIT_FEATURE},
+    {-EUCLEAN, EXIT_DAMAGED},   {-EBADMSG, EXIT_DAMAGED},    {-EILSEQ, EXIT_DAMAGED},
+    {-EOVERFLOW, EXIT_DAMAGED}, {-EROFS, EXIT_DAMAGED},      {-EPERM, EXIT_DAMAGED},
+    {-ENOSPC, EXIT_SPACE},      {-EDQUOT, EXIT_SPACE},       {-EFBIG, EXIT_SPACE},
+    {-ENOENT, EXIT_PATH},       {-ENOTDIR, EXIT_PATH},       {-EISDIR, EXIT_PATH},
+    {-EEXIST, EXIT_PATH},       {-ENOTEMPTY, EXIT_PATH},     {-ELOOP, EXIT_PATH},
+    {-ENAMETOOLONG, EXIT_PATH}, {-EMLINK, EXIT_PATH},        {-EXDEV, EXIT_PATH},
+    {-ESTALE, EXIT_PATH},       {-ENODATA, EXIT_PATH},       {-EINVAL, EXIT_USAGE},
+    {-E2BIG, EXIT_USAGE},       {-EOPNOTSUPP, EXIT_FEATURE}, {-ENOSYS, EXIT_FEATURE},
 };
 
 int fail_code(int err, int host)

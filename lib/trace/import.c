@@ -15,6 +15,7 @@
 #include "trace/notes.h"
 
 #define UNKNOWNS_MAX 512
+#define TEXT_MAX     8192u /* two of them escaped are less than a line of 64 KiB */
 
 /* The last reference to an open file went: that is the close of the model. */
 static void closed(void *arg, struct ofd *o)
@@ -171,10 +172,13 @@ bool import_path2(struct importer *im, const struct name *n)
 	return len != 0;
 }
 
-/* Hostile logs claim offsets that no call can have. */
+/* Hostile logs claim offsets and names that no call can have, nor a line of a trace hold. */
 static bool fits(const struct op *o)
 {
-	return o->off <= INT64_MAX && o->len <= INT64_MAX && (o->plain || o->off2 <= INT64_MAX);
+	if (o->off > INT64_MAX || o->len > INT64_MAX)
+		return false;
+	return o->plain || (o->off2 <= INT64_MAX && o->path.n <= TEXT_MAX &&
+			    o->path2.n <= TEXT_MAX && o->name.n <= TEXT_MAX);
 }
 
 void import_emit(struct importer *im)

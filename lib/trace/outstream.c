@@ -105,7 +105,7 @@ static void emit(struct outstream *out, const char *p, size_t n)
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0) {
-			fail(out, -errno, strerror(errno));
+			out->err = diag_errno(out->d, -errno, "write: %s", out->name);
 			return;
 		}
 		p += put;

@@ -191,3 +191,26 @@ make_trace() {
 	done
 	x 2 trace import noise -o a.wtr
 }
+
+@test "a disk that is full is an error of the host, and no half of a trace is left" {
+	need_root mount
+	mkdir small
+	mount -t tmpfs -o size=64K none small 2>/dev/null || skip "tmpfs cannot be mounted here"
+	MOUNTS+=("$PWD/small")
+	x 7 trace export "$SRC/contrib/demo/sqlite.wtb" -o small/a.wtr
+	one_error_line "trace export"
+	has "$err" "small/a.wtr"
+	equal "$(ls -A small)" ""
+	[ -e /dev/full ] || return 0
+	run -7 --separate-stderr sh -c '"$1" trace export "$2" >/dev/full' sh "$EXTKIT" "$SRC/contrib/demo/sqlite.wtb"
+}
+
+@test "names that no path can have do not end an import" {
+	local long
+	long=$(printf '%070000d' 1)
+	printf '1 1.0 %s = 0\n' "symlink(\"$long\", \"/t/a\")" "setxattr(\"/t\", \"user.$long\", \"\", 0, 0)" \
+		'mkdir("/t/b", 0777)' >long.log
+	x 0 trace import --root /t long.log -o a.wtr
+	has "$(tr -s ' ' <<<"$out")" "calls no op can express 2"
+	grep -q 'mkdir /b 0777' a.wtr
+}
