@@ -78,7 +78,9 @@ void progress_begin(struct progress *progress, struct run *run)
 	if (progress->mode == PROGRESS_AUTO && (run->quiet || !isatty(STDERR_FILENO)))
 		progress->mode = PROGRESS_NONE;
 	progress->begun = now_ms();
-	signal(SIGINT, on_interrupt);
+	/* A shell that runs something in the background has it ignore interrupts. */
+	if (signal(SIGINT, on_interrupt) == SIG_IGN)
+		signal(SIGINT, SIG_IGN);
 	ek_ctx_on_progress(run->ctx, on_progress, progress);
 }
 

@@ -21,7 +21,8 @@
 #include "trace/target.h"
 
 #define DEFAULT_HZ    250u
-#define PROGRESS_STEP 65536u
+#define PROGRESS_STEP 256u       /* ops; some take a millisecond, and a stop should not wait */
+#define NAP_NS        100000000u /* the longest sleep between two looks for a stop */
 #define PLACE_MAX     200u
 
 struct ek_replay_report {
@@ -164,6 +165,29 @@ static int make_report(struct replay *rp, struct ek_replay_report **ret)
 
 /* ---- the loop ---- */
 
+static int tell_progress(struct replay *rp)
+{
+	struct ek_progress p = {"replay", rp->done, 0, "ops"};
+
+	return ctx_progress(rp->ctx, &p);
+}
+
+/* Sleeps until the wall clock says at. */
+static int wait_until(struct replay *rp, uint64_t at)
+{
+	for (uint64_t now = wall_ns(); now < at; now = wall_ns()) {
+		uint64_t until = MIN(at, now + NAP_NS);
+		struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+		int rc;
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		rc = tell_progress(rp);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
 /* The clock reaches the op's time; with the recorded pace the wall does too. */
 static int advance(struct replay *rp, const struct op *o)
 {
@@ -172,10 +196,10 @@ static int advance(struct replay *rp, const struct op *o)
 	if (rp->opt.clock == EK_CLOCK_ASAP) {
 		ns = wall_ns() - rp->wall_start;
 	} else if (rp->opt.clock == EK_CLOCK_REAL) {
-		uint64_t at = rp->wall_start + ns;
-		struct timespec ts = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+		int rc = wait_until(rp, rp->wall_start + ns);
 
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		if (rc < 0)
+			return rc;
 	}
 	rp->clock = MAX(rp->clock, ns);
 	return rp->target->ops->tick(rp->target, ns);
@@ -277,15 +301,6 @@ static int begin(struct replay *rp)
 	return rp->target->ops->begin(rp->target);
 }
 
-static int report_progress(struct replay *rp)
-{
-	struct ek_progress p = {"replay", rp->done, 0, "ops"};
-
-	if (rp->done % PROGRESS_STEP != 0)
-		return 0;
-	return ctx_progress(rp->ctx, &p);
-}
-
 static int run_op(struct replay *rp, const struct op *o)
 {
 	int rc = begin(rp);
@@ -301,7 +316,7 @@ static int run_op(struct replay *rp, const struct op *o)
 	rc = rp->target->ops->op(rp->target, o);
 	if (rc < 0)
 		rc = note_failure(rp, o, rc);
-	return rc < 0 ? rc : report_progress(rp);
+	return rc < 0 || rp->done % PROGRESS_STEP != 0 ? rc : tell_progress(rp);
 }
 
 static int open_manifest(struct replay *rp, struct op_source **ret)

@@ -173,6 +173,18 @@ hostile() {
 	x 0 ls "$loop"
 }
 
+@test "an interrupt ends a replay soon and leaves a clean image" {
+	env --default-signal=INT true 2>/dev/null || skip "env cannot set signals"
+	make_image a.img 64M
+	hostile $'1 1 mkdir /a 0755\n600000000000 1 mkdir /b 0755'
+	SECONDS=0
+	run -130 --separate-stderr env --default-signal=INT timeout --foreground --preserve-status -s INT 0.5 \
+		"$EXTKIT" replay --clock real h.wtr a.img
+	[ "$SECONDS" -lt 10 ]
+	equal "$stderr" "extkit replay: replay: stopped on request"
+	clean a.img
+}
+
 @test "a mounted image is refused" {
 	make_image a.img 64M
 	mount_image a.img mnt
