@@ -77,6 +77,18 @@ static int call(struct run *run)
 	return code;
 }
 
+/* Help for a program is what --introspect prints. */
+static int help_json(struct run *run)
+{
+	int words = 0;
+	const struct cmd *cmd = run->argc > 0 ? cmd_find(run->argv, run->argc, &words) : NULL;
+
+	if (run->argc > 0 && (cmd == NULL || words != run->argc))
+		return fail_usage(run, _("there is no verb '%s'"), run->argv[run->argc - 1]);
+	introspect(stdout, cmd);
+	return EXIT_DONE;
+}
+
 /* The verb's own options together with the global ones, in any order. */
 static int run_verb(struct run *run, struct globals *globals, int argc, char **argv)
 {
@@ -99,8 +111,10 @@ static int run_verb(struct run *run, struct globals *globals, int argc, char **a
 	run->quiet = globals->quiet;
 	run->progress = globals->progress;
 	code = EXIT_DONE;
-	if (globals->introspect)
+	if (globals->introspect || (globals->help && globals->json))
 		introspect(stdout, cmd);
+	else if (globals->json && strcmp(cmd->name, "help") == 0)
+		code = help_json(run);
 	else if (globals->help)
 		help_verb(stdout, cmd);
 	else if (globals->version)

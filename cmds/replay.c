@@ -18,7 +18,7 @@ struct replay_opts {
 	int clock;
 	struct opt_num memory, background, dirty, hz, phase;
 	const char *stop_after, *initial, *extents, *root, *compare, *umask;
-	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all;
+	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all, dry;
 };
 
 #define T struct replay_opts
@@ -47,6 +47,7 @@ static const struct opt replay_options[] = {
     OPT_FLAG(T, no_stores, 0, "no-stores", N_("leave stores through mappings out")),
     OPT_FLAG(T, lenient, 0, "lenient", N_("count and list what cannot be read or done and go on")),
     OPT_FLAG(T, crash, 0, "crash", N_("end as a power cut would: nothing pending is written")),
+    OPT_FLAG(T, dry, 0, "dry-run", N_("check everything, change nothing")),
     OPT_FLAG(T, all, 'a', "all", N_("rows of nothing too")),
     OPT_END,
 };
@@ -58,7 +59,8 @@ static unsigned flags_of(const struct replay_opts *o)
 	       (o->no_stores ? (unsigned)EK_REPLAY_NO_STORES : 0) |
 	       (o->crash ? (unsigned)EK_REPLAY_CRASH : 0) |
 	       (o->nodelalloc ? (unsigned)EK_REPLAY_NODELALLOC : 0) |
-	       (o->dioread_lock ? (unsigned)EK_REPLAY_DIOREAD_LOCK : 0);
+	       (o->dioread_lock ? (unsigned)EK_REPLAY_DIOREAD_LOCK : 0) |
+	       (o->dry ? (unsigned)EK_REPLAY_DRY_RUN : 0);
 }
 
 static int set_umask(struct run *run, const char *text, struct ek_replay_options *opt)

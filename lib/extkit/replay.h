@@ -37,7 +37,8 @@ enum ek_replay_flag {
 	EK_REPLAY_NO_INITIAL = 1 << 2, /* do not make the files that were there before */
 	EK_REPLAY_CRASH = 1 << 3,      /* stop as a power cut would: nothing pending is written */
 	EK_REPLAY_NODELALLOC = 1 << 4,
-	EK_REPLAY_DIOREAD_LOCK = 1 << 5
+	EK_REPLAY_DIOREAD_LOCK = 1 << 5,
+	EK_REPLAY_DRY_RUN = 1 << 6 /* what would be written to an image stays in memory */
 };
 
 /* Where data can be looked at on their way, in the order in which they pass. */

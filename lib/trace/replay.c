@@ -419,6 +419,9 @@ static int open_target(struct replay *rp, const char *target)
 
 	if (hz == 0 || hz > 1000000)
 		hz = DEFAULT_HZ;
+	if (strncmp(target, "dir:", 4) == 0 && (rp->opt.flags & EK_REPLAY_DRY_RUN) != 0)
+		return diag_set(&rp->ctx->diag, -EINVAL, "a dry run needs an image: %s is a folder",
+				target);
 	if (strncmp(target, "dir:", 4) == 0 && rp->opt.stage != 0)
 		return diag_set(&rp->ctx->diag, -EINVAL,
 				"stages are those of an image: %s is a folder", target);

@@ -318,12 +318,13 @@ static void give_item(void *ctx, const struct tap_item *item)
 		t->item_rc = t->item(t->item_data, &out);
 }
 
-/* The device to replay onto; one that only memory changes when a stage is looked at. */
-static int open_dev(struct image_target *t, const char *path, struct diag *d)
+/* The device to replay onto; one that only memory changes when a stage is looked at, and
+ * when all is. */
+static int open_dev(struct image_target *t, const char *path, bool dry, struct diag *d)
 {
 	int rc;
 
-	if (t->tap.stage == STAGE_NONE)
+	if (t->tap.stage == STAGE_NONE && !dry)
 		return dev_open(path, DEV_WRITE | DEV_DIRECT, d, &t->dev);
 	rc = dev_open(path, 0, d, &t->under);
 	return rc < 0 ? rc : dev_open_overlay(t->under, &t->dev);
@@ -368,7 +369,7 @@ int target_open_image(const char *path, const struct ek_replay_options *opt, str
 	if (t->pattern != NULL && t->copy != NULL) {
 		for (unsigned i = 0; i < PATTERN_BYTES; i++)
 			t->pattern[i] = (uint8_t)i;
-		rc = open_dev(t, path, d);
+		rc = open_dev(t, path, (opt->flags & EK_REPLAY_DRY_RUN) != 0, d);
 		if (rc == 0)
 			rc = mount_image(t);
 	}

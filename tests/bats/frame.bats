@@ -77,3 +77,16 @@ load ../lib/common
 	LANGUAGE=de x 0 --help
 	has "$out" "Aufruf: extkit"
 }
+
+@test "help for a program is one JSON object" {
+	need_json
+	x 0 help --json
+	json 'd' >all
+	x 0 --introspect
+	equal "$(json 'd')" "$(cat all)"
+	x 0 help --json trace import
+	has "$(json 'd')" "trace import"
+	x 0 ls --help --json
+	json 'd'
+	x 2 help --json bogus
+}

@@ -185,6 +185,18 @@ hostile() {
 	clean a.img
 }
 
+@test "a dry run counts like another and changes nothing" {
+	make_image a.img 64M
+	cp a.img before
+	x 0 replay --dry-run "$SRC/$demo" a.img
+	grep -v wall_ns "$BATS_TEST_TMPDIR/.out" >dry
+	cmp a.img before
+	x 0 replay "$SRC/$demo" a.img
+	grep -v wall_ns "$BATS_TEST_TMPDIR/.out" >wet
+	diff dry wet
+	x 2 replay --dry-run "$SRC/$demo" dir:.
+}
+
 @test "a mounted image is refused" {
 	make_image a.img 64M
 	mount_image a.img mnt

@@ -154,6 +154,7 @@ static void cut_everywhere(const struct shape *shape, unsigned every, unsigned s
 	unsigned n = 0;
 	int rc;
 
+	tap_one_thread();
 	sync_every = every;
 	fs_make(shape, &dev);
 	record(dev, &recorder);

@@ -317,6 +317,7 @@ static void sweep(const struct shape *shape)
 	unsigned cases = 0, turn = 0;
 	struct dev *dev;
 
+	tap_one_thread();
 	memset(&hostile_count, 0, sizeof(hostile_count));
 	make_base(shape, &dev);
 	find_targets(dev);
@@ -412,6 +413,7 @@ TEST(no_lie_of_a_bitmap_crashes_or_hangs)
 	uint8_t raw[64];
 	struct dev *dev;
 
+	tap_one_thread();
 	make_base(&s, &dev);
 	find_targets(dev);
 	CHECK_INT(dev_read(dev, geom_gdt_block(&geom, 0).v << geom.block_bits, raw, geom.desc_size),

@@ -178,6 +178,7 @@ static void survives(unsigned bits, uint32_t sector)
 	struct state s;
 	unsigned n = 0, nested = 0;
 
+	tap_one_thread();
 	start(bits);
 	CHECK_INT(recorder_open(base, &dev), 0);
 	CHECK_INT(open_log(), 0);
@@ -251,6 +252,7 @@ static void fails_well(unsigned calls, bool for_good, size_t torn)
 {
 	unsigned n = 1;
 
+	tap_one_thread();
 	/* Most writes are blocks of one long run of the log: a sample of them will do. */
 	while (fail_at(n, calls, for_good, torn) > 0)
 		n += calls == FAULT_WRITE ? 5 : 1;

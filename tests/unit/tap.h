@@ -69,8 +69,26 @@ static jmp_buf tap_out;
 		longjmp(tap_out, 2);     \
 	} while (0)
 
+#ifdef __SANITIZE_THREAD__
+#define TAP_THREADS_ONLY 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TAP_THREADS_ONLY 1
+#endif
+#endif
+#ifndef TAP_THREADS_ONLY
+#define TAP_THREADS_ONLY 0
+#endif
+
 static const char *tap_skip_reason = "";
 static int tap_count, tap_failed;
+
+/* For long sweeps: the thread sanitizer makes them take minutes and learns nothing from them. */
+static inline void tap_one_thread(void)
+{
+	if (TAP_THREADS_ONLY)
+		SKIP("one thread: nothing for the thread sanitizer");
+}
 
 static inline int tap_main(void)
 {
