@@ -96,9 +96,10 @@ struct readahead {
  * this read. */
 int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
 		struct readahead *ra);
-/* The same for one step of a copy inside the kernel, which notes its place after each folio. */
-int64_t pc_splice(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
-		  struct readahead *ra);
+/* The same for one step of a copy inside the kernel: it asks for want bytes, of which len find room
+ * in the pipe, and notes its place after each folio. */
+int64_t pc_splice(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, uint64_t want,
+		  void *buf, struct readahead *ra);
 
 /* A store through a shared mapping: the fault that makes the page writable, then the bytes. */
 int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,

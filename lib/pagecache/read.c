@@ -122,12 +122,13 @@ static struct folio *read_folio(struct task *t, struct mapping *m, struct readah
 	return *rc < 0 ? NULL : f;
 }
 
+/* Reads len bytes; want is the length that read-ahead is told. */
 static int64_t read_range(struct task *t, struct mapping *m, struct readahead *ra, uint64_t pos,
-			  uint64_t len, uint8_t *to, bool spliced)
+			  uint64_t len, uint64_t want, uint8_t *to, bool spliced)
 {
 	uint64_t end = pos + MIN(len, m->inode->size - pos), done = 0;
 	uint64_t asked =
-	    (pos + MIN(len, UINT64_MAX - PAGE_BYTES - pos) + PAGE_BYTES - 1) >> PAGE_BITS;
+	    (pos + MIN(want, UINT64_MAX - PAGE_BYTES - pos) + PAGE_BYTES - 1) >> PAGE_BITS;
 	int rc = inode_touch_access(t, m->inode);
 
 	while (rc == 0 && pos < end) {
@@ -161,11 +162,11 @@ int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t l
 		return -ENOMEM;
 	if (pos >= inode->size || len == 0)
 		return 0;
-	return read_range(t, m, ra != NULL ? ra : &own, pos, len, buf, false);
+	return read_range(t, m, ra != NULL ? ra : &own, pos, len, len, buf, false);
 }
 
-int64_t pc_splice(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
-		  struct readahead *ra)
+int64_t pc_splice(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, uint64_t want,
+		  void *buf, struct readahead *ra)
 {
 	struct mapping *m = mapping_of(inode);
 
@@ -173,5 +174,6 @@ int64_t pc_splice(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 		return -ENOMEM;
 	if (pos >= inode->size || len == 0)
 		return 0;
-	return read_range(t, m, ra, pos, len, buf, true);
+	want = MIN(want, inode->size - pos);
+	return read_range(t, m, ra, pos, len, want, buf, true);
 }

@@ -106,13 +106,13 @@ int image_op_copy(struct image_target *t, const struct op *o)
 	if (to == NULL || (o->handle != 0 && from == NULL))
 		return -EBADF;
 	while (done < o->len) {
-		/* A pipe holds pages, the first of them cut where the source begins. */
-		uint64_t room = COPY_BYTES - (from != NULL ? (o->off + done) % PAGE_BYTES : 0);
-		uint64_t n = MIN(o->len - done, room);
+		uint64_t n = MIN(o->len - done, (uint64_t)COPY_BYTES), want = n;
 		int64_t rc = (int64_t)n;
 
 		if (from != NULL) {
-			rc = pc_splice(&t->task, from->inode, o->off + done, n, t->copy,
+			/* A pipe holds pages, the first of them cut where the source begins. */
+			n = MIN(n, COPY_BYTES - (o->off + done) % PAGE_BYTES);
+			rc = pc_splice(&t->task, from->inode, o->off + done, n, want, t->copy,
 				       &from->reads);
 			if (rc < (int64_t)n && rc >= 0)
 				memset(t->copy + rc, 0, n - (uint64_t)rc);

@@ -491,6 +491,25 @@ TEST(read_ahead_makes_the_folios_that_linux_makes)
 	stop();
 }
 
+/* A pipe has no room for all that is asked for when the first page is cut: the page behind it is
+ * read all the same, and windows begin one page later. */
+TEST(a_copy_asks_for_a_page_more_than_its_pipe_holds)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+	struct readahead ra = {0};
+
+	start(4096, &usual, &cfg);
+	set_size(4 << 20);
+	CHECK_INT(pc_splice(&task, file, 361304, 64680, 65536, back, &ra), 64680);
+	CHECK_STR(folios(), "88:0");
+	CHECK_INT(mapping_of(file)->pages, 17);
+	CHECK_INT(pc_splice(&task, file, 425984, 65536, 65536, back, &ra), 65536);
+	CHECK_INT(mapping_of(file)->pages, 17 + 64);
+	CHECK_INT(pc_splice(&task, file, 491520, 65536, 65536, back, &ra), 65536);
+	CHECK_STR(folios(), "88:0 170:1 172:2");
+	stop();
+}
+
 /* Page 5 of 16 is lost: it goes, the pages beside its ends are folios, and what is left is in
  * pieces as large as alignment allows. */
 TEST(a_hole_splits_a_clean_folio_and_leaves_a_dirty_one)
