@@ -202,6 +202,7 @@ make_trace() {
 	has "$err" "small/a.wtr"
 	equal "$(ls -A small)" ""
 	[ -e /dev/full ] || return 0
+	# shellcheck disable=SC2016
 	run -7 --separate-stderr sh -c '"$1" trace export "$2" >/dev/full' sh "$EXTKIT" "$SRC/contrib/demo/sqlite.wtb"
 }
 
