@@ -26,7 +26,9 @@ void es_init(struct es_tree *t, struct counters *c)
 
 static void free_node(struct es_tree *t, struct es_node *n)
 {
-	if (n < t->own || n >= t->own + ES_OWN)
+	uintptr_t at = (uintptr_t)n - (uintptr_t)t->own;
+
+	if (at >= sizeof(t->own))
 		free(n);
 }
 

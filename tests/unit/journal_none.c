@@ -74,13 +74,15 @@ static void note(struct jnl_callback *cb, int error)
 TEST(a_change_without_a_log_goes_home_at_the_next_commit)
 {
 	struct handle *h;
+	uint32_t tid;
 
 	start(false);
 	h = begin(&user);
 	put(h, 7, 'x');
+	tid = handle_tid(h);
 	CHECK_INT(handle_stop(h), 0);
 	CHECK_INT(home(7), 0);
-	CHECK_INT(jnl_commit(jnl, handle_tid(h)), 0);
+	CHECK_INT(jnl_commit(jnl, tid), 0);
 	CHECK_INT(home(7), 'x');
 	stop();
 }
