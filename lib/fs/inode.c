@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inode cache: a hash by number, and a list of those that nobody holds, oldest last.  A record
- * is decoded when the inode is first asked for.  A mark files its table block with the transaction,
- * as in ext4; the record is encoded, once, when the block leaves for the log or the inode leaves
- * memory.
+ * The inode cache: runs of neighbours in a hash, since neighbours are wanted together, and a list
+ * of those that nobody holds, oldest last.  A record is decoded when the inode is first asked for;
+ * how it goes back is inode_table.c's.
  */
 #include "fs/inode.h"
 
@@ -12,7 +11,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "fs/blocks.h"
 #include "fs/data.h"
@@ -27,54 +25,56 @@ int inode_cache_open(struct ek_image *img)
 	if (img->inodes == NULL)
 		return diag_set(&img->diag, -ENOMEM, "out of memory for the inode cache");
 	img->inodes->pool.size = sizeof(struct ek_inode);
+	img->inodes->runs.size = sizeof(struct inode_run);
 	list_init(&img->inodes->unused);
 	return 0;
 }
 
-static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *off)
+static struct inode_run *run_of(const struct inode_cache *c, ek_inum ino)
 {
-	const struct geom *g = &img->geom;
-	uint32_t index = (ino.v - 1) % g->inodes_per_group;
-	ek_pblk table = img->groups.desc[geom_inode_group(g, ino)].inode_table;
+	struct hash_node *n = hash_find(&c->hash, ino.v / INODE_RUN);
 
-	*off = index % g->inodes_per_block * g->inode_size;
-	return (ek_pblk){table.v + index / g->inodes_per_block};
+	return n != NULL ? hash_entry(n, struct inode_run, node) : NULL;
 }
 
-/* Encodes the records that the table's block b, which begins with inode first, is behind of. */
-static void encode_stale(void *ctx, struct buf *b, uint32_t first)
+struct ek_inode *inode_cached(struct ek_image *img, ek_inum ino)
 {
-	struct ek_image *img = ctx;
-	const struct geom *g = &img->geom;
-	uint32_t left = g->inodes_per_group - (first - 1) % g->inodes_per_group;
+	const struct inode_run *r = run_of(img->inodes, ino);
 
-	for (uint32_t i = 0; i < MIN(g->inodes_per_block, left); i++) {
-		struct ek_inode *inode = inode_cached(img, (ek_inum){first + i});
+	return r != NULL ? r->slot[ino.v % INODE_RUN] : NULL;
+}
 
-		if (inode == NULL || (inode->state & INODE_STATE_STALE) == 0)
-			continue;
-		inode_encode(g, inode->ino, &inode->rec, b->data + (size_t)i * g->inode_size);
-		inode->state &= ~(unsigned)INODE_STATE_STALE;
+static int put_in(struct inode_cache *c, struct ek_inode *inode)
+{
+	struct inode_run *r = run_of(c, inode->ino);
+
+	if (r == NULL) {
+		r = pool_take(&c->runs);
+		if (r == NULL)
+			return -ENOMEM;
+		hash_insert(&c->hash, &r->node, inode->ino.v / INODE_RUN);
 	}
+	r->slot[inode->ino.v % INODE_RUN] = inode;
+	r->count++;
+	return 0;
 }
 
-static void encode_before_drop(struct ek_inode *inode)
+static void take_out(struct inode_cache *c, const struct ek_inode *inode)
 {
-	uint32_t off;
-	struct buf *b;
+	struct inode_run *r = run_of(c, inode->ino);
 
-	if ((inode->state & INODE_STATE_STALE) == 0)
+	r->slot[inode->ino.v % INODE_RUN] = NULL;
+	if (--r->count > 0)
 		return;
-	b = buf_find(inode->img->cache, table_block(inode->img, inode->ino, &off));
-	if (b != NULL) /* else the journal gave up, and nothing of this will be written */
-		buf_catch_up(b);
+	hash_remove(&c->hash, &r->node);
+	pool_give(&c->runs, r);
 }
 
 static void drop(struct ek_inode *inode)
 {
 	struct inode_cache *c = inode->img->inodes;
 
-	encode_before_drop(inode);
+	inode_settle(inode);
 	if (inode->mapping != NULL && inode->img->data.evict != NULL)
 		inode->img->data.evict(inode->img->data.ctx, inode);
 	mb_discard_inode(inode->img->mb, &inode->mb);
@@ -82,29 +82,39 @@ static void drop(struct ek_inode *inode)
 	es_free(&inode->es);
 	list_remove(&inode->lru);
 	list_remove(&inode->orphan);
-	hash_remove(&c->hash, &inode->hash);
+	take_out(c, inode);
 	pool_give(&c->pool, inode);
+}
+
+static void release(struct ek_image *img, struct ek_inode *inode)
+{
+	if (inode->mapping != NULL && img->data.evict != NULL)
+		img->data.evict(img->data.ctx, inode);
+	if (img->mb != NULL)
+		mb_discard_inode(img->mb, &inode->mb);
+	es_free(&inode->es);
 }
 
 void inode_cache_close(struct ek_image *img)
 {
+	struct inode_cache *c = img->inodes;
 	size_t at = 0;
 	struct hash_node *n;
 
-	if (img->inodes == NULL)
+	if (c == NULL)
 		return;
-	while ((n = hash_pop(&img->inodes->hash, &at)) != NULL) {
-		struct ek_inode *inode = hash_entry(n, struct ek_inode, hash);
+	while ((n = hash_pop(&c->hash, &at)) != NULL) {
+		struct inode_run *r = hash_entry(n, struct inode_run, node);
 
-		if (inode->mapping != NULL && img->data.evict != NULL)
-			img->data.evict(img->data.ctx, inode);
-		if (img->mb != NULL)
-			mb_discard_inode(img->mb, &inode->mb);
-		es_free(&inode->es);
+		for (unsigned i = 0; i < INODE_RUN; i++) {
+			if (r->slot[i] != NULL)
+				release(img, r->slot[i]);
+		}
 	}
-	hash_free(&img->inodes->hash);
-	pool_end(&img->inodes->pool);
-	free(img->inodes);
+	hash_free(&c->hash);
+	pool_end(&c->runs);
+	pool_end(&c->pool);
+	free(c);
 	img->inodes = NULL;
 }
 
@@ -137,15 +147,11 @@ static struct ek_inode *make(struct ek_image *img, ek_inum ino)
 	list_init(&inode->lru);
 	list_init(&inode->orphan);
 	list_init(&inode->jinode.link);
-	hash_insert(&img->inodes->hash, &inode->hash, ino.v);
+	if (put_in(img->inodes, inode) < 0) {
+		pool_give(&img->inodes->pool, inode);
+		return NULL;
+	}
 	return inode;
-}
-
-struct ek_inode *inode_cached(struct ek_image *img, ek_inum ino)
-{
-	struct hash_node *n = hash_find(&img->inodes->hash, ino.v);
-
-	return n != NULL ? hash_entry(n, struct ek_inode, hash) : NULL;
 }
 
 struct ek_inode *inode_ref(struct ek_inode *inode)
@@ -183,69 +189,6 @@ void inode_put(struct task *t, struct ek_inode *inode)
 	list_push(&img->inodes->unused, &inode->lru);
 	img->inodes->unused_count++;
 	inode_cache_trim(img);
-}
-
-/* ---- the table ---- */
-
-int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret)
-{
-	uint32_t off;
-	ek_pblk block = table_block(inode->img, inode->ino, &off);
-	struct buf *b;
-	int rc = buf_get(inode->img->cache, block, &verify_any, (struct buf_owner){0, 0}, &b);
-
-	if (rc < 0)
-		return rc;
-	if ((inode->state & INODE_STATE_STALE) != 0)
-		buf_catch_up(b);
-	*buf = b;
-	*ret = b->data + off;
-	return 0;
-}
-
-/* A block of the table without another inode in use needs no read: Linux skips it too. */
-static int table_buf(struct ek_inode *inode, ek_pblk block, struct buf **ret)
-{
-	struct ek_image *img = inode->img;
-	struct buf_owner nobody = {0, 0};
-	bool alone = false;
-	int rc = 0;
-
-	if ((inode->state & INODE_STATE_NEW) != 0 && buf_find(img->cache, block) == NULL)
-		rc = ialloc_alone(&img->ialloc, inode->ino, &alone);
-	if (rc < 0)
-		return rc;
-	return alone ? buf_new(img->cache, block, &verify_any, nobody, ret)
-		     : buf_get(img->cache, block, &verify_any, nobody, ret);
-}
-
-static int slot_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
-{
-	uint32_t off;
-	ek_pblk block = table_block(inode->img, inode->ino, &off);
-	struct buf *b;
-	void *view;
-	int rc = table_buf(inode, block, &b);
-
-	if (rc < 0)
-		return rc;
-	rc = handle_write(t->user.current, b, &view);
-	if (rc < 0) {
-		buf_put(b);
-		return rc;
-	}
-	*buf = b;
-	*ret = (uint8_t *)view + off;
-	return 0;
-}
-
-int inode_raw_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
-{
-	int rc = slot_write(t, inode, buf, ret);
-
-	if (rc == 0 && (inode->state & INODE_STATE_STALE) != 0)
-		buf_catch_up(*buf);
-	return rc;
 }
 
 /* ---- reading ---- */
@@ -333,74 +276,6 @@ int inode_make(struct ek_image *img, ek_inum ino, struct ek_inode **ret)
 		return diag_set(&img->diag, -ENOMEM, "out of memory for inode %u", ino.v);
 	*ret = inode;
 	return 0;
-}
-
-/* ---- marking ---- */
-
-static void note_tids(struct task *t, struct ek_inode *inode, uint32_t tid)
-{
-	inode->sync_tid = tid;
-	if (inode->rec.size != inode->serialised_size)
-		inode->datasync_tid = tid;
-	inode->serialised_size = inode->rec.size;
-}
-
-/* The running transaction has the table's block, and its bytes are behind already. */
-static bool is_filed(const struct handle *h, const struct ek_inode *inode)
-{
-	return (inode->state & INODE_STATE_STALE) != 0 && handle_tid(h) != 0 &&
-	       inode->sync_tid == handle_tid(h);
-}
-
-static int file_slot(struct task *t, struct ek_inode *inode)
-{
-	struct ek_image *img = inode->img;
-	uint32_t index = (inode->ino.v - 1) % img->geom.inodes_per_group;
-	uint32_t first = inode->ino.v - index % img->geom.inodes_per_block;
-	struct buf *b;
-	void *raw;
-	int rc = slot_write(t, inode, &b, &raw);
-
-	if (rc < 0)
-		return rc;
-	if ((inode->state & INODE_STATE_NEW) != 0) {
-		memset(raw, 0, img->geom.inode_size);
-		inode->state &= ~(unsigned)INODE_STATE_NEW;
-	}
-	rc = handle_dirty(t->user.current, b);
-	if (rc == 0) {
-		inode->state |= INODE_STATE_STALE;
-		buf_put_off(b, encode_stale, img, first);
-	}
-	buf_put(b);
-	return rc;
-}
-
-int inode_store(struct task *t, struct ek_inode *inode)
-{
-	struct handle *h = t->user.current;
-	int rc = is_filed(h, inode) ? handle_again(h) : file_slot(t, inode);
-
-	count(&inode->img->counters, COUNTER_INODE_SERIALISE, 1);
-	if (rc == 0)
-		note_tids(t, inode, handle_tid(h));
-	return rc;
-}
-
-int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site)
-{
-	struct handle *h;
-	int rc;
-
-	count(&inode->img->counters, COUNTER_MARK_INODE_DIRTY, 1);
-	inode->img->counters.marks[site]++;
-	if (t->user.current != NULL)
-		return inode_store(t, inode);
-	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
-	if (rc < 0)
-		return rc;
-	rc = inode_store(t, inode);
-	return handle_end(h, rc);
 }
 
 /* The data that fsync must wait for includes this change although the size did not move. */

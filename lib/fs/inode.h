@@ -14,7 +14,6 @@
 
 #include "alloc/mballoc.h"
 #include "base/counters.h"
-#include "base/hash.h"
 #include "base/list.h"
 #include "fs/es.h"
 #include "fs/image.h"
@@ -50,7 +49,6 @@ struct ek_inode {
 	uint32_t orphan_slot;            /* slot in the orphan file, ~0 when on the list */
 	uint64_t serialised_size; /* rec.size as last written to the table: decides datasync */
 	void *mapping;            /* the page cache's */
-	struct hash_node hash;    /* in the inode cache */
 	struct list lru;
 	uint32_t last_alloc_group, dir_goal;
 	uint64_t seq; /* tells this stay of a folder in memory from others, for its cached names */

@@ -8,10 +8,19 @@
 #include "fs/inode.h"
 #include "journal/pool.h"
 
+#define INODE_RUN 16u
+
+/* Neighbours in memory. */
+struct inode_run {
+	struct hash_node node; /* by number / INODE_RUN */
+	unsigned count;
+	struct ek_inode *slot[INODE_RUN];
+};
+
 struct inode_cache {
-	struct hash hash;
-	struct pool pool;   /* of struct ek_inode */
-	struct list unused; /* no references; last used first */
+	struct hash hash;       /* of struct inode_run */
+	struct pool pool, runs; /* of struct ek_inode and of struct inode_run */
+	struct list unused;     /* no references; last used first */
 	size_t unused_count;
 };
 
@@ -26,6 +35,9 @@ struct ek_inode *inode_cached(struct ek_image *img, ek_inum ino);
 
 /* An empty object, with one reference, for an inode number just allocated. */
 int inode_make(struct ek_image *img, ek_inum ino, struct ek_inode **ret);
+
+/* Brings the inode's slot in the table's block up to its record, if the block is in memory. */
+void inode_settle(struct ek_inode *inode);
 
 /* fdatasync must wait for the running transaction although the size did not change. */
 void inode_note_datasync(struct task *t, struct ek_inode *inode);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inodes in their table.  A mark files the table's block with the transaction, as in ext4; records
+ * are encoded, once, when the block leaves for the log or their inode leaves memory.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "fs/inode_cache.h"
+
+static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *off)
+{
+	const struct geom *g = &img->geom;
+	uint32_t index = (ino.v - 1) % g->inodes_per_group;
+	ek_pblk table = img->groups.desc[geom_inode_group(g, ino)].inode_table;
+
+	*off = index % g->inodes_per_block * g->inode_size;
+	return (ek_pblk){table.v + index / g->inodes_per_block};
+}
+
+/* Encodes the records that the table's block b, which begins with inode first, is behind of. */
+static void encode_stale(void *ctx, struct buf *b, uint32_t first)
+{
+	struct ek_image *img = ctx;
+	const struct geom *g = &img->geom;
+	uint32_t left = g->inodes_per_group - (first - 1) % g->inodes_per_group;
+
+	for (uint32_t i = 0; i < MIN(g->inodes_per_block, left); i++) {
+		struct ek_inode *inode = inode_cached(img, (ek_inum){first + i});
+
+		if (inode == NULL || (inode->state & INODE_STATE_STALE) == 0)
+			continue;
+		inode_encode(g, inode->ino, &inode->rec, b->data + (size_t)i * g->inode_size);
+		inode->state &= ~(unsigned)INODE_STATE_STALE;
+	}
+}
+
+void inode_settle(struct ek_inode *inode)
+{
+	uint32_t off;
+	struct buf *b;
+
+	if ((inode->state & INODE_STATE_STALE) == 0)
+		return;
+	b = buf_find(inode->img->cache, table_block(inode->img, inode->ino, &off));
+	if (b != NULL) /* else the journal gave up, and nothing of this will be written */
+		buf_catch_up(b);
+}
+
+/* ---- slots ---- */
+
+int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret)
+{
+	uint32_t off;
+	ek_pblk block = table_block(inode->img, inode->ino, &off);
+	struct buf *b;
+	int rc = buf_get(inode->img->cache, block, &verify_any, (struct buf_owner){0, 0}, &b);
+
+	if (rc < 0)
+		return rc;
+	if ((inode->state & INODE_STATE_STALE) != 0)
+		buf_catch_up(b);
+	*buf = b;
+	*ret = b->data + off;
+	return 0;
+}
+
+/* A block of the table without another inode in use needs no read: Linux skips it too. */
+static int table_buf(struct ek_inode *inode, ek_pblk block, struct buf **ret)
+{
+	struct ek_image *img = inode->img;
+	struct buf_owner nobody = {0, 0};
+	bool alone = false;
+	int rc = 0;
+
+	if ((inode->state & INODE_STATE_NEW) != 0 && buf_find(img->cache, block) == NULL)
+		rc = ialloc_alone(&img->ialloc, inode->ino, &alone);
+	if (rc < 0)
+		return rc;
+	return alone ? buf_new(img->cache, block, &verify_any, nobody, ret)
+		     : buf_get(img->cache, block, &verify_any, nobody, ret);
+}
+
+static int slot_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
+{
+	uint32_t off;
+	ek_pblk block = table_block(inode->img, inode->ino, &off);
+	struct buf *b;
+	void *view;
+	int rc = table_buf(inode, block, &b);
+
+	if (rc < 0)
+		return rc;
+	rc = handle_write(t->user.current, b, &view);
+	if (rc < 0) {
+		buf_put(b);
+		return rc;
+	}
+	*buf = b;
+	*ret = (uint8_t *)view + off;
+	return 0;
+}
+
+int inode_raw_write(struct task *t, struct ek_inode *inode, struct buf **buf, void **ret)
+{
+	int rc = slot_write(t, inode, buf, ret);
+
+	if (rc == 0 && (inode->state & INODE_STATE_STALE) != 0)
+		buf_catch_up(*buf);
+	return rc;
+}
+
+/* ---- marking ---- */
+
+static void note_tids(struct task *t, struct ek_inode *inode, uint32_t tid)
+{
+	inode->sync_tid = tid;
+	if (inode->rec.size != inode->serialised_size)
+		inode->datasync_tid = tid;
+	inode->serialised_size = inode->rec.size;
+}
+
+/* The running transaction has the table's block, and its bytes are behind already. */
+static bool is_filed(const struct handle *h, const struct ek_inode *inode)
+{
+	return (inode->state & INODE_STATE_STALE) != 0 && handle_tid(h) != 0 &&
+	       inode->sync_tid == handle_tid(h);
+}
+
+static int file_slot(struct task *t, struct ek_inode *inode)
+{
+	struct ek_image *img = inode->img;
+	uint32_t index = (inode->ino.v - 1) % img->geom.inodes_per_group;
+	uint32_t first = inode->ino.v - index % img->geom.inodes_per_block;
+	struct buf *b;
+	void *raw;
+	int rc = slot_write(t, inode, &b, &raw);
+
+	if (rc < 0)
+		return rc;
+	if ((inode->state & INODE_STATE_NEW) != 0) {
+		memset(raw, 0, img->geom.inode_size);
+		inode->state &= ~(unsigned)INODE_STATE_NEW;
+	}
+	rc = handle_dirty(t->user.current, b);
+	if (rc == 0) {
+		inode->state |= INODE_STATE_STALE;
+		buf_put_off(b, encode_stale, img, first);
+	}
+	buf_put(b);
+	return rc;
+}
+
+int inode_store(struct task *t, struct ek_inode *inode)
+{
+	struct handle *h = t->user.current;
+	int rc = is_filed(h, inode) ? handle_again(h) : file_slot(t, inode);
+
+	count(&inode->img->counters, COUNTER_INODE_SERIALISE, 1);
+	if (rc == 0)
+		note_tids(t, inode, handle_tid(h));
+	return rc;
+}
+
+int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site)
+{
+	struct handle *h;
+	int rc;
+
+	count(&inode->img->counters, COUNTER_MARK_INODE_DIRTY, 1);
+	inode->img->counters.marks[site]++;
+	if (t->user.current != NULL)
+		return inode_store(t, inode);
+	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
+	if (rc < 0)
+		return rc;
+	rc = inode_store(t, inode);
+	return handle_end(h, rc);
+}
