@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "fs/blocks.h"
 #include "fs/extent.h"
+#include "fs/indirect.h"
 #include "fs/inode_cache.h"
 #include "io/dev.h"
 
@@ -90,6 +91,19 @@ static int query(struct ek_inode *inode, struct map *m)
 	return rc;
 }
 
+/* Asks the pointers; what they answer is a run of one state. */
+static int query_pointers(struct ek_inode *inode, struct map *m)
+{
+	struct es_extent e;
+	int rc = ind_lookup(inode, m);
+
+	if (rc < 0)
+		return rc;
+	e = (struct es_extent){m->lblk, m->len, m->pblk,
+			       m->state == MAP_MAPPED ? ES_WRITTEN : ES_HOLE};
+	return es_insert(&inode->es, &e, NULL);
+}
+
 static int no_extents(const struct ek_inode *inode)
 {
 	return diag_set(&inode->img->diag, -EOPNOTSUPP,
@@ -105,7 +119,7 @@ int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
 		answer(m, &e);
 		return 0;
 	}
-	return inode_has_extents(inode) ? query(inode, m) : no_extents(inode);
+	return inode_has_extents(inode) ? query(inode, m) : query_pointers(inode, m);
 }
 
 /* ---- allocation ---- */
@@ -408,14 +422,31 @@ int map_shift(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t dis
 	return ext_shift(t, inode, from, distance, right);
 }
 
+static int next_by_pointers(struct ek_inode *inode, ek_lblk from, struct map *ret)
+{
+	uint64_t end = DIV_UP(inode->size, (uint64_t)inode->img->geom.block_size);
+
+	for (uint64_t at = from.v; at < end && at < UINT32_MAX; at += ret->len) {
+		int rc;
+
+		*ret = (struct map){.lblk = {(uint32_t)at},
+				    .len = (uint32_t)MIN(end - at, UINT32_MAX - at)};
+		rc = ind_lookup(inode, ret);
+		if (rc < 0 || ret->state == MAP_MAPPED)
+			return rc < 0 ? rc : 1;
+	}
+	return 0;
+}
+
 int map_next(struct task *t, struct ek_inode *inode, ek_lblk from, struct map *ret)
 {
 	struct ext_path p;
 	struct extent x;
-	int rc = inode_has_extents(inode) ? ext_path_find(inode, from, &p) : no_extents(inode);
+	int rc;
 
 	if (!inode_has_extents(inode))
-		return rc;
+		return next_by_pointers(inode, from, ret);
+	rc = ext_path_find(inode, from, &p);
 	while (rc >= 0) {
 		struct ext_level *l = ext_leaf(&p);
 
