@@ -292,9 +292,13 @@ int inode_fallocate(struct task *t, struct ek_inode *inode, int mode, uint64_t o
 	bool keep = (mode & FALLOC_FL_KEEP_SIZE) != 0;
 	uint64_t limit = (uint64_t)(UINT32_MAX - 1) << inode->img->geom.block_bits;
 	struct range r;
+	int rc;
 
 	if (!inode_is_file(inode))
 		return inode_is_dir(inode) ? -EISDIR : -ENODEV;
+	rc = map_changeable(inode);
+	if (rc < 0)
+		return rc;
 	if (len == 0)
 		return -EINVAL;
 	if (off > limit || len > limit - off)

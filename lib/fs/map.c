@@ -110,6 +110,14 @@ static int no_extents(const struct ek_inode *inode)
 			"unsupported: inode %u is not mapped by extents", inode->ino.v);
 }
 
+int map_changeable(const struct ek_inode *inode)
+{
+	bool has_blocks = inode_is_file(inode) || inode_is_dir(inode) ||
+			  (S_ISLNK(inode->rec.mode) && !inode_is_fast_symlink(inode));
+
+	return has_blocks && !inode_has_extents(inode) ? no_extents(inode) : 0;
+}
+
 int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
 {
 	struct es_extent e;

@@ -44,6 +44,10 @@ struct map {
  * exact up to the next entry or the request. */
 int map_lookup(struct task *t, struct ek_inode *inode, struct map *m);
 
+/* 0 when the blocks of the inode can be allocated and freed; -EOPNOTSUPP for pointers, which are
+ * only read.  Asked before anything is changed. */
+int map_changeable(const struct ek_inode *inode);
+
 /* Makes [lblk, lblk + len) mapped as flags say, under the task's running handle; may map less than
  * asked (m->len), never nothing. */
 int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned flags);

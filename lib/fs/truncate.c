@@ -147,6 +147,9 @@ int inode_set_size(struct task *t, struct ek_inode *inode, uint64_t size)
 		return diag_set(&t->img->diag, -EFBIG,
 				"file too large: inode %u: %llu bytes, most %llu", inode->ino.v,
 				(unsigned long long)size, (unsigned long long)size_limit(inode));
+	rc = map_changeable(inode);
+	if (rc < 0)
+		return rc;
 	if (size != old)
 		rc = change_size(t, inode, size);
 	if (rc == 0 && size <= old)
