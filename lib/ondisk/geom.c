@@ -117,19 +117,28 @@ bool geom_has_super(const struct geom *g, uint32_t group)
 	return is_power_of(group, 3) || is_power_of(group, 5) || is_power_of(group, 7);
 }
 
+/* Blocks before the descriptors.  The superblock is at byte 1024, so small blocks that are counted
+ * from 0, as with clusters, have one before it. */
+static uint32_t super_blocks(const struct geom *g, uint32_t group)
+{
+	if (!geom_has_super(g, group))
+		return 0;
+	return group == 0 && g->block_size == 1024 && g->first_data_block == 0 ? 2 : 1;
+}
+
 ek_pblk geom_gdt_block(const struct geom *g, uint32_t n)
 {
 	uint32_t group;
 
 	if (n < g->first_meta_bg)
-		return (ek_pblk){(uint64_t)g->first_data_block + 1 + n};
+		return (ek_pblk){(uint64_t)g->first_data_block + super_blocks(g, 0) + n};
 	group = n * g->descs_per_block;
-	return (ek_pblk){geom_group_start(g, group).v + (geom_has_super(g, group) ? 1 : 0)};
+	return (ek_pblk){geom_group_start(g, group).v + super_blocks(g, group)};
 }
 
 uint32_t geom_base_meta(const struct geom *g, uint32_t group)
 {
-	uint32_t n = geom_has_super(g, group) ? 1 : 0;
+	uint32_t n = super_blocks(g, group);
 	uint32_t meta_group = group / g->descs_per_block;
 
 	if ((g->incompat & INCOMPAT_META_BG) != 0 && meta_group >= g->first_meta_bg) {
