@@ -13,6 +13,7 @@
 #include "fs/blocks.h"
 #include "fs/dir_block.h"
 #include "fs/htree.h"
+#include "fs/inline.h"
 #include "fs/map.h"
 #include "fs/names.h"
 
@@ -27,9 +28,8 @@ static int check_dir(struct ek_inode *dir)
 
 	if (!inode_is_dir(dir))
 		return -ENOTDIR;
-	if ((dir->rec.flags & INODE_INLINE_DATA) != 0)
-		return diag_set(&dir->img->diag, -EOPNOTSUPP,
-				"unsupported: folder %u is stored inline", dir->ino.v);
+	if (inode_is_inline(dir))
+		return 0;
 	if (size == 0 || (size & (dir->img->geom.block_size - 1)) != 0 ||
 	    size >> dir->img->geom.block_bits > dir->img->geom.blocks)
 		return diag_set(&dir->img->diag, -EUCLEAN,
@@ -111,6 +111,8 @@ int dir_next(struct task *t, struct ek_inode *dir, struct dir_iter *it, struct d
 	const struct geom *g = &dir->img->geom;
 	int rc = it->off == 0 && it->buf == NULL ? check_dir(dir) : 0;
 
+	if (rc == 0 && inode_is_inline(dir))
+		return inline_dir_next(dir, it, ret);
 	if (it->last)
 		dir_iter_end(it);
 	while (rc >= 0 && it->off < dir->size) {
@@ -198,21 +200,46 @@ static int find(struct task *t, struct ek_inode *dir, const char *name, uint32_t
 	return find_linear(t, dir, name, len, ret, e, prev);
 }
 
-static int look_up(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
-		   ek_inum *ret)
+static int prove_ino(struct ek_inode *dir, uint32_t raw, ek_inum *ret)
 {
 	struct ek_image *img = dir->img;
-	struct dirent_raw *e, *prev;
-	struct buf *b;
-	int rc = find(t, dir, name, len, &b, &e, &prev);
+	int rc = geom_inum(&img->geom, raw, "dirent", &img->diag, ret);
 
-	if (rc < 0)
-		return rc;
-	rc = geom_inum(&img->geom, le32_get(e->inode), "dirent", &img->diag, ret);
 	if (rc == 0 && ret->v < img->geom.first_ino && ret->v != INUM_ROOT)
 		rc = diag_set(&img->diag, -EUCLEAN,
 			      "corrupt dirent: folder %u names reserved inode %u", dir->ino.v,
 			      ret->v);
+	return rc;
+}
+
+static int look_up_inline(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+			  ek_inum *ret)
+{
+	struct dir_iter it = {.off = 0};
+	struct dirent e;
+	int rc;
+
+	do {
+		rc = dir_next(t, dir, &it, &e);
+	} while (rc == 1 && (e.name_len != len || memcmp(e.name, name, len) != 0));
+	rc = rc == 1 ? prove_ino(dir, e.ino.v, ret) : rc == 0 ? -ENOENT : rc;
+	dir_iter_end(&it);
+	return rc;
+}
+
+static int look_up(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
+		   ek_inum *ret)
+{
+	struct dirent_raw *e, *prev;
+	struct buf *b;
+	int rc;
+
+	if (inode_is_dir(dir) && inode_is_inline(dir))
+		return look_up_inline(t, dir, name, len, ret);
+	rc = find(t, dir, name, len, &b, &e, &prev);
+	if (rc < 0)
+		return rc;
+	rc = prove_ino(dir, le32_get(e->inode), ret);
 	buf_put(b);
 	return rc;
 }

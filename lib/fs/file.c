@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "extkit/inode.h"
+#include "fs/inline.h"
 #include "fs/inode.h"
 #include "fs/map.h"
 #include "fs/session.h"
@@ -68,7 +69,11 @@ int file_read(struct task *t, struct ek_inode *inode, uint64_t off, void *buf, s
 		len = 0;
 	else
 		len = (size_t)MIN((uint64_t)len, inode->size - off);
-	while (done < len) {
+	if (len != 0 && inode_is_inline(inode)) {
+		rc = inline_read(inode, off, buf, len);
+		done = len;
+	}
+	while (rc == 0 && done < len) {
 		uint64_t pos, run;
 
 		rc = run_at(t, inode, off + done, len - done, &pos, &run);
@@ -82,6 +87,8 @@ int file_read(struct task *t, struct ek_inode *inode, uint64_t off, void *buf, s
 			return rc;
 		done += run;
 	}
+	if (rc < 0)
+		return rc;
 	*ret = done;
 	return 0;
 }
@@ -94,6 +101,10 @@ int file_next_data(struct task *t, struct ek_inode *inode, uint64_t off, uint64_
 
 	if (rc < 0)
 		return rc;
+	if (inode_is_inline(inode)) {
+		*ret = MIN(off, inode->size);
+		return 0;
+	}
 	while (off < inode->size && first < UINT32_MAX) {
 		struct map m;
 
@@ -119,6 +130,8 @@ int file_next_hole(struct task *t, struct ek_inode *inode, uint64_t off, uint64_
 
 	if (rc < 0)
 		return rc;
+	if (inode_is_inline(inode))
+		off = inode->size;
 	while (off < inode->size) {
 		uint64_t pos, run;
 
@@ -192,9 +205,10 @@ int ek_inode_extent(struct ek_inode *inode, ek_lblk from, struct ek_extent *ret)
 	struct map m;
 	int rc = 0;
 
-	/* links in the inode and device nodes have no blocks */
-	if (inode_is_file(inode) || inode_is_dir(inode) ||
-	    (S_ISLNK(inode->rec.mode) && !inode_is_fast_symlink(inode)))
+	/* what lies in the inode and device nodes have no blocks */
+	if (!inode_is_inline(inode) &&
+	    (inode_is_file(inode) || inode_is_dir(inode) ||
+	     (S_ISLNK(inode->rec.mode) && !inode_is_fast_symlink(inode))))
 		rc = map_next(t, inode, from, &m);
 	if (rc == 1)
 		*ret = (struct ek_extent){m.lblk, m.pblk, m.len, m.state == MAP_IS_UNWRITTEN};

@@ -12,6 +12,7 @@
 #include "fs/credits.h"
 #include "fs/data.h"
 #include "fs/dir.h"
+#include "fs/inline.h"
 #include "fs/inode.h"
 #include "fs/map.h"
 #include "io/dev.h"
@@ -80,7 +81,7 @@ static int check_new_name(struct task *t, struct ek_inode *dir, const char *name
 	if (dir->rec.links == 0)
 		return -ENOENT;
 	rc = dir_lookup(t, dir, name, len, &ino);
-	return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
+	return rc == 0 ? -EEXIST : rc == -ENOENT ? map_changeable(dir) : rc;
 }
 
 typedef int fill_fn(struct task *t, struct ek_inode *inode, const void *arg);
@@ -310,7 +311,9 @@ int fs_unlink(struct task *t, struct ek_inode *dir, const char *name, uint32_t l
 		return -EISDIR;
 	}
 	count(&t->img->counters, COUNTER_UNLINK, 1);
-	rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
+	rc = map_changeable(inode);
+	if (rc == 0)
+		rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
 	if (rc < 0)
 		goto out;
 	rc = dir_remove(t, dir, name, len);
@@ -363,6 +366,8 @@ int fs_rmdir(struct task *t, struct ek_inode *dir, const char *name, uint32_t le
 		rc = rc == 0 ? -ENOTEMPTY : rc < 0 ? rc : 0;
 	}
 	if (rc == 0)
+		rc = map_changeable(inode);
+	if (rc == 0)
 		rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
 	if (rc == 0)
 		rc = handle_end(h, remove_dir(t, dir, name, len, inode));
@@ -397,12 +402,14 @@ int fs_readlink(struct task *t, struct ek_inode *inode, char *buf, uint32_t cap)
 
 	if (!S_ISLNK(inode->rec.mode))
 		return -EINVAL;
-	if ((inode->rec.flags & (INODE_INLINE_DATA | INODE_ENCRYPT)) != 0)
+	if ((inode->rec.flags & INODE_ENCRYPT) != 0)
 		return diag_set(&t->img->diag, -EOPNOTSUPP,
-				"unsupported: link %u is stored inline or encrypted", inode->ino.v);
+				"unsupported: the target of link %u is encrypted", inode->ino.v);
 	if (len >= cap)
 		return -ENAMETOOLONG;
-	if (inode_is_fast_symlink(inode))
+	if (inode_is_inline(inode))
+		rc = inline_read(inode, 0, buf, len);
+	else if (inode_is_fast_symlink(inode))
 		memcpy(buf, inode->rec.block, len);
 	else
 		rc = read_slow_link(t, inode, buf);

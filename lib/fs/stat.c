@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "extkit/inode.h"
-#include "fs/inode.h"
+#include "fs/inline.h"
 #include "fs/namei.h"
 #include "fs/session.h"
 
@@ -60,6 +60,8 @@ int ek_inode_stat(struct ek_inode *inode, struct ek_stat *ret)
 	s.version = r->version;
 	s.bytes = inode->size;
 	s.sectors = inode_sectors(inode);
+	if (inode_is_inline(inode) && S_ISREG(r->mode)) /* as stat(2): programs skip "holes" */
+		s.sectors += DIV_UP(inode->size, (uint64_t)512);
 	if (S_ISCHR(r->mode) || S_ISBLK(r->mode))
 		inode_get_rdev(r, &s.dev_major, &s.dev_minor);
 	s.atime = r->atime;

@@ -15,6 +15,7 @@
 #include "fs/blocks.h"
 #include "fs/extent.h"
 #include "fs/xattr_format.h"
+#include "fs/xattr_inode.h"
 
 #define VALUE_MAX 65536u
 
@@ -114,6 +115,7 @@ static int no_ea_inodes(const struct ek_inode *inode)
 }
 
 struct getting {
+	struct task *task;
 	struct ek_inode *inode;
 	struct name name;
 	void *value;
@@ -140,6 +142,18 @@ static int copy_out(struct getting *g, const void *stored, uint32_t size)
 	return 1;
 }
 
+static int copy_from_inode(struct getting *g, const struct xattr_entry *e)
+{
+	uint8_t *value;
+	int rc = xattr_inode_value(g->task, g->inode, e, &value);
+
+	if (rc < 0)
+		return rc;
+	rc = copy_out(g, value, le32_get(e->e_value_size));
+	free(value);
+	return rc;
+}
+
 static int get_from(void *ctx, const struct xattr_area *a, bool body)
 {
 	struct getting *g = ctx;
@@ -148,13 +162,13 @@ static int get_from(void *ctx, const struct xattr_area *a, bool body)
 	if (e == NULL)
 		return 0;
 	if (le32_get(e->e_value_inum) != 0)
-		return no_ea_inodes(g->inode);
+		return copy_from_inode(g, e);
 	return copy_out(g, a->base + le16_get(e->e_value_offs), le32_get(e->e_value_size));
 }
 
 int xattr_get(struct task *t, struct ek_inode *inode, const char *name, void *value, size_t cap)
 {
-	struct getting g = {.inode = inode, .value = value, .cap = cap};
+	struct getting g = {.task = t, .inode = inode, .value = value, .cap = cap};
 	int rc = parse_name(t, name, &g.name);
 
 	if (rc == 0)
@@ -162,50 +176,99 @@ int xattr_get(struct task *t, struct ek_inode *inode, const char *name, void *va
 	return rc < 0 ? rc : rc == 0 ? -ENODATA : g.len;
 }
 
+/* The attribute that holds inline data is no attribute to anybody else. */
+static bool is_inline_data(const struct xattr_entry *e)
+{
+	return e->e_name_index == XATTR_SYSTEM && e->e_name_len == 4 &&
+	       memcmp(e->e_name, "data", 4) == 0;
+}
+
+int xattr_inline_data(struct ek_inode *inode, struct buf **buf, const void **ret, uint32_t *n)
+{
+	const struct xattr_entry *e = NULL;
+	struct xattr_area a;
+	const void *raw;
+	struct buf *b;
+	int rc = inode_raw_view(inode, &b, &raw);
+
+	if (rc < 0)
+		return rc;
+	if (body_area(inode, (uint8_t *)(uintptr_t)raw, &a, false)) {
+		rc = xattr_area_verify(&a, "inode", inode->ino.v, &inode->img->diag);
+		if (rc == 0)
+			e = xattr_area_find(&a, XATTR_SYSTEM, "data", 4);
+	}
+	if (rc == 0 && e != NULL && le32_get(e->e_value_inum) != 0)
+		rc = no_ea_inodes(inode);
+	if (rc < 0) {
+		buf_put(b);
+		return rc;
+	}
+	*buf = b;
+	*ret = e != NULL ? a.base + le16_get(e->e_value_offs) : NULL;
+	*n = e != NULL ? le32_get(e->e_value_size) : 0;
+	return 0;
+}
+
 struct listing {
+	struct task *task;
 	struct ek_inode *inode;
 	int (*each)(void *ctx, const struct xattr_item *item);
 	void *ctx;
 };
 
+/* ACLs are told in the kernel's form for programs. */
+static int unpack_acl(const struct listing *l, struct xattr_item *item, uint8_t *acl, size_t cap)
+{
+	int rc = xattr_acl_unpack(item->value, item->len, acl, cap);
+
+	if (rc < 0 || (size_t)rc > cap)
+		return diag_set(&l->inode->img->diag, -EUCLEAN,
+				"corrupt xattr: inode %u: ACL of %zu bytes", l->inode->ino.v,
+				item->len);
+	item->value = acl;
+	item->len = (size_t)rc;
+	return 0;
+}
+
+static int list_one(struct listing *l, const struct xattr_area *a, const struct xattr_entry *e)
+{
+	const char *prefix = xattr_prefix_text(e->e_name_index);
+	struct xattr_item item;
+	uint8_t acl[4096], *own = NULL;
+	int rc = 0;
+
+	snprintf(item.name, sizeof(item.name), "%s%.*s", prefix != NULL ? prefix : "unknown.",
+		 e->e_name_len, e->e_name);
+	item.len = le32_get(e->e_value_size);
+	if (le32_get(e->e_value_inum) != 0)
+		rc = xattr_inode_value(l->task, l->inode, e, &own);
+	item.value = own != NULL ? own : a->base + le16_get(e->e_value_offs);
+	if (rc == 0 && (e->e_name_index == 2 || e->e_name_index == 3))
+		rc = unpack_acl(l, &item, acl, sizeof(acl));
+	if (rc == 0)
+		rc = l->each(l->ctx, &item);
+	free(own);
+	return rc;
+}
+
 static int list_from(void *ctx, const struct xattr_area *a, bool body)
 {
-	struct listing *l = ctx;
-	uint8_t acl[4096];
 	uint32_t at = a->first;
 	const struct xattr_entry *e;
+	int rc = 0;
 
-	while ((e = xattr_area_next(a, &at)) != NULL) {
-		const char *prefix = xattr_prefix_text(e->e_name_index);
-		struct xattr_item item;
-		int rc;
-
-		if (le32_get(e->e_value_inum) != 0)
-			return no_ea_inodes(l->inode);
-		snprintf(item.name, sizeof(item.name), "%s%.*s",
-			 prefix != NULL ? prefix : "unknown.", e->e_name_len, e->e_name);
-		item.value = a->base + le16_get(e->e_value_offs);
-		item.len = le32_get(e->e_value_size);
-		if (e->e_name_index == 2 || e->e_name_index == 3) {
-			rc = xattr_acl_unpack(item.value, item.len, acl, sizeof(acl));
-			if (rc < 0 || (size_t)rc > sizeof(acl))
-				return diag_set(&l->inode->img->diag, -EUCLEAN,
-						"corrupt xattr: inode %u: ACL of %zu bytes",
-						l->inode->ino.v, item.len);
-			item.value = acl;
-			item.len = (size_t)rc;
-		}
-		rc = l->each(l->ctx, &item);
-		if (rc != 0)
-			return rc;
+	while (rc == 0 && (e = xattr_area_next(a, &at)) != NULL) {
+		if (!is_inline_data(e))
+			rc = list_one(ctx, a, e);
 	}
-	return 0;
+	return rc;
 }
 
 int xattr_each(struct task *t, struct ek_inode *inode,
 	       int (*each)(void *ctx, const struct xattr_item *item), void *ctx)
 {
-	struct listing l = {inode, each, ctx};
+	struct listing l = {t, inode, each, ctx};
 
 	return each_area(inode, list_from, &l);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct ek_inode;
 struct task;
 
@@ -32,6 +33,10 @@ struct xattr_item {
  * and returns that. */
 int xattr_each(struct task *t, struct ek_inode *inode,
 	       int (*each)(void *ctx, const struct xattr_item *item), void *ctx);
+
+/* The part of inline data that lies behind the inode's fields: n bytes, valid while *buf is held
+ * (the caller gives it back); none when n is 0. */
+int xattr_inline_data(struct ek_inode *inode, struct buf **buf, const void **ret, uint32_t *n);
 
 /* Drops the inode's reference on its xattr block under the running handle (inode deletion). */
 int xattr_drop_block(struct task *t, struct ek_inode *inode);

@@ -17,6 +17,7 @@
 
 #define XATTR_MAGIC      0xEA020000u
 #define XATTR_BLOCK_HEAD 32u
+#define XATTR_SYSTEM     7u /* name index of system. */
 
 struct xattr_head {
 	le32 h_magic, h_refcount, h_blocks, h_hash, h_checksum;
