@@ -188,7 +188,9 @@ static int do_name(struct image_target *t, const struct op *o, const struct imag
 		return fs_unlink(k, at->dir, at->name, at->len);
 	case OP_SYMLINK:
 		return fs_symlink(k, at->dir, at->name, at->len, o->path.p, o->path.n, NULL);
-	case OP_MKNOD:
+	case OP_MKNOD: /* no type is a plain file */
+		if ((mode & S_IFMT) == 0)
+			mode |= S_IFREG;
 		return fs_mknod(k, at->dir, at->name, at->len, mode, (uint32_t)(o->dev >> 32),
 				(uint32_t)o->dev, NULL);
 	default:
