@@ -4,11 +4,12 @@
 
 load ../lib/common
 
-fuzz() { # BLOCK SEED
+fuzz() { # BLOCK SEED [OPTION...]
 	[ "$(id -u)" = 0 ] || skip "not root"
 	command -v mke2fs >/dev/null || skip "no mke2fs"
 	[ -e /dev/loop-control ] || skip "no loop devices"
-	"$SRC/tests/fuzzops/run" "${OUT:?}" --seeds="$2" --ops=2000 --blocks="$1" --without=whiteout
+	"$SRC/tests/fuzzops/run" "${OUT:?}" --seeds="$2" --ops=2000 --blocks="$1" --without=whiteout \
+		"${@:3}"
 }
 
 @test "random operations on 4 KiB blocks" {
@@ -28,4 +29,9 @@ fuzz() { # BLOCK SEED
 	for seed in 00 03 15; do
 		HASH_SEED=01234567-89ab-cdef-0123-4567890000$seed fuzz 1024 2
 	done
+}
+
+@test "thousands of names make an index of two levels with the kernel's number of blocks" {
+	"$SRC/tests/fuzzops/folder.py" 1 20000 >folder.wtr
+	fuzz 1024 1 --trace=folder.wtr
 }
