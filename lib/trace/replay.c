@@ -12,158 +12,16 @@
 #include <time.h>
 
 #include "base/check.h"
-#include "base/counters.h"
 #include "base/ctx.h"
-#include "base/mem.h"
 #include "trace/job.h"
 #include "trace/manifest.h"
 #include "trace/notes.h"
+#include "trace/replay_impl.h"
 #include "trace/target.h"
 
 #define DEFAULT_HZ    250u
 #define PROGRESS_STEP 256u       /* ops; some take a millisecond, and a stop should not wait */
 #define NAP_NS        100000000u /* the longest sleep between two looks for a stop */
-#define PLACE_MAX     200u
-
-struct ek_replay_report {
-	struct ek_replay_row *rows;
-	size_t count, cap;
-	struct notes notes; /* hold names of rows */
-};
-
-struct replay {
-	struct ek_ctx *ctx;
-	struct ek_replay_options opt;
-	struct op_source *source;
-	struct target *target;
-	uint64_t ops[OP_COUNT], failed[OP_COUNT];
-	uint64_t done, lost, missed, bytes;
-	uint64_t wall_start;
-	struct notes notes;
-	const char *trace;
-	uint64_t clock;    /* where the replayed program's clock stands, ns */
-	uint32_t unopened; /* handle of the first open that failed, and why */
-	int unopened_why;
-	bool begun;
-};
-
-/* ---- report ---- */
-
-static int add_row(struct ek_replay_report *r, const char *group, const char *name, uint64_t value)
-{
-	if (mem_grow((void **)&r->rows, &r->cap, r->count + 1, sizeof(*r->rows)) < 0)
-		return -ENOMEM;
-	r->rows[r->count++] = (struct ek_replay_row){group, name, value};
-	return 0;
-}
-
-const struct ek_replay_row *ek_replay_report_row(const struct ek_replay_report *r, size_t i)
-{
-	return i < r->count ? &r->rows[i] : NULL;
-}
-
-void ek_replay_report_free(struct ek_replay_report *r)
-{
-	if (r == NULL)
-		return;
-	free(r->rows);
-	notes_free(&r->notes);
-	free(r);
-}
-
-static uint64_t wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static int add_counters(struct ek_replay_report *r, const struct counters *c)
-{
-	static const char *const orders[] = {"order 0", "order 1", "order 2", "order 3", "order 4",
-					     "order 5", "order 6", "order 7", "order 8", "order 9"};
-	int rc = 0;
-
-	for (unsigned i = 0; i < COUNTER_COUNT && rc == 0; i++)
-		rc = add_row(r, "counter", counter_names[i], c->v[i]);
-	for (unsigned i = 0; i < MARK_COUNT && rc == 0; i++)
-		rc = add_row(r, "mark", mark_names[i], c->marks[i]);
-	for (unsigned i = 0; i < HANDLE_TYPES && rc == 0; i++)
-		rc = add_row(r, "handle", handle_names[i], c->handles[i]);
-	for (unsigned i = 0; i < ARRAY_SIZE(orders) && rc == 0; i++)
-		rc = add_row(r, "folio", orders[i], c->folio_orders[i]);
-	return rc;
-}
-
-static int add_extents(struct ek_replay_report *r, struct target *t)
-{
-	const struct target_extents *e = t->ops->extents != NULL ? t->ops->extents(t) : NULL;
-	int rc;
-
-	if (e == NULL)
-		return 0;
-	rc = add_row(r, "extent", "files", e->files);
-	if (rc == 0)
-		rc = add_row(r, "extent", "extents", e->extents);
-	if (rc == 0)
-		rc = add_row(r, "extent", "blocks", e->blocks);
-	return rc < 0 ? rc : add_row(r, "extent", "blocks of the largest", e->largest);
-}
-
-/* The report keeps the notes. */
-static int add_notes(struct ek_replay_report *r, struct notes *notes)
-{
-	int rc = 0;
-
-	r->notes = *notes;
-	*notes = (struct notes){.n = 0};
-	for (unsigned i = 0; i < r->notes.n && rc == 0; i++)
-		rc = add_row(r, "skipped", r->notes.text[i], 1);
-	if (rc == 0 && r->notes.total > r->notes.n)
-		rc = add_row(r, "skipped", "others", r->notes.total - r->notes.n);
-	return rc;
-}
-
-static int make_report(struct replay *rp, struct ek_replay_report **ret)
-{
-	struct ek_replay_report *r = mem_zero(sizeof(*r));
-	const struct counters *c = rp->target->ops->counters(rp->target);
-	int rc = r == NULL ? -ENOMEM : 0;
-
-	for (unsigned i = 0; i < OP_COUNT && rc == 0; i++) {
-		if (rp->ops[i] != 0)
-			rc = add_row(r, "op", op_word((enum op_code)i), rp->ops[i]);
-	}
-	for (unsigned i = 0; i < OP_COUNT && rc == 0; i++) {
-		if (rp->failed[i] != 0)
-			rc = add_row(r, "failed", op_word((enum op_code)i), rp->failed[i]);
-	}
-	if (rc == 0 && rp->lost != 0)
-		rc = add_row(r, "missed", "events lost while recording", rp->lost);
-	if (rc == 0 && rp->missed != 0)
-		rc = add_row(r, "missed", "ops on unknown handles", rp->missed);
-	if (rc == 0)
-		rc = add_notes(r, &rp->notes);
-	if (rc == 0)
-		rc = add_row(r, "time", "ops", rp->done);
-	if (rc == 0)
-		rc = add_row(r, "time", "wall_ns", wall_ns() - rp->wall_start);
-	if (rc == 0)
-		rc = add_row(r, "time", "trace_ns", rp->clock);
-	if (rc == 0)
-		rc = add_extents(r, rp->target);
-	if (rc == 0 && c != NULL)
-		rc = add_counters(r, c);
-	if (rc < 0) {
-		ek_replay_report_free(r);
-		return diag_set(&rp->ctx->diag, -ENOMEM, "out of memory for a report");
-	}
-	*ret = r;
-	return 0;
-}
-
-/* ---- the loop ---- */
 
 static int tell_progress(struct replay *rp)
 {
@@ -205,93 +63,6 @@ static int advance(struct replay *rp, const struct op *o)
 	return rp->target->ops->tick(rp->target, ns);
 }
 
-/* Where the op stands in the trace: "FILE:LINE:COLUMN", or "FILE: op N" where nobody knows. */
-static void find_place(const struct replay *rp, char *text, size_t size)
-{
-	if (rp->source->ops->where != NULL)
-		rp->source->ops->where(rp->source, text, size);
-	else
-		snprintf(text, size, "%s: op %llu", rp->trace, (unsigned long long)rp->done);
-}
-
-/* The trace's fault: the end of the run, or a note. */
-static int trace_fault(struct replay *rp, const struct op *o, const char *why)
-{
-	struct diag *d = &rp->ctx->diag;
-	char at[PLACE_MAX];
-
-	find_place(rp, at, sizeof(at));
-	if ((rp->opt.flags & EK_REPLAY_LENIENT) == 0)
-		return diag_replace(d, -EINVAL, "%s: %s: %s", at, op_word(o->code), why);
-	notes_add(&rp->notes, "%s: %s: %s", at, op_word(o->code), why);
-	diag_clear(d);
-	return 0;
-}
-
-/* An op on a handle that is not open: the trace's fault, unless its open failed here. */
-static int note_missed(struct replay *rp, const struct op *o)
-{
-	uint32_t handle = o->handle2 != 0 ? o->handle2 : o->handle;
-	char why[DIAG_TEXT];
-
-	rp->missed++;
-	if (o->handle == 0)
-		snprintf(why, sizeof(why), "h0 is no handle");
-	else if (rp->unopened_why != 0 && rp->unopened == o->handle)
-		snprintf(why, sizeof(why), "handle h%u could not be opened: %s", o->handle,
-			 strerror(-rp->unopened_why));
-	else if (handle != o->handle)
-		snprintf(why, sizeof(why), "handle h%u or h%u is not open", o->handle, handle);
-	else
-		snprintf(why, sizeof(why), "handle h%u is not open", o->handle);
-	return trace_fault(rp, o, why);
-}
-
-static bool ends_run(int rc)
-{
-	return rc == -ENOSPC || rc == -EIO || rc == -EUCLEAN || rc == -EBADMSG || rc == -ENOMEM ||
-	       rc == -EROFS;
-}
-
-/* An attribute that has no room in its inode: other ops are not harmed by that. */
-static bool lacks_nothing(const struct replay *rp, int rc)
-{
-	const struct diag *d = &rp->ctx->diag;
-
-	return (rp->opt.flags & EK_REPLAY_LENIENT) != 0 && rc == -ENOSPC && !d->host &&
-	       d->need_blocks == 0 && d->need_inodes == 0;
-}
-
-/* A call that failed in the replay but not in the recording is counted; some failures end the run.
- */
-static int note_failure(struct replay *rp, const struct op *o, int rc)
-{
-	struct diag *d = &rp->ctx->diag;
-	char why[DIAG_TEXT], at[PLACE_MAX];
-	bool host;
-
-	rp->failed[o->code]++;
-	if (rc == -EBADF)
-		return note_missed(rp, o);
-	if (o->code == OP_OPEN && rp->unopened_why == 0) {
-		rp->unopened = o->handle;
-		rp->unopened_why = rc;
-	}
-	snprintf(why, sizeof(why), "%s", d->code != 0 ? d->text : strerror(-rc));
-	if (rc == -EINVAL || lacks_nothing(rp, rc))
-		return trace_fault(rp, o, why);
-	find_place(rp, at, sizeof(at));
-	if (!ends_run(rc)) {
-		notes_add(&rp->notes, "%s: %s: %s", at, op_word(o->code), why);
-		diag_clear(d);
-		return 0;
-	}
-	host = d->host;
-	diag_replace(d, rc, "%.300s: %s, %s", why, at, op_word(o->code));
-	d->host = host;
-	return rc;
-}
-
 static int begin(struct replay *rp)
 {
 	if (rp->begun)
@@ -315,7 +86,7 @@ static int run_op(struct replay *rp, const struct op *o)
 	rp->done++;
 	rc = rp->target->ops->op(rp->target, o);
 	if (rc < 0)
-		rc = note_failure(rp, o, rc);
+		rc = replay_failure(rp, o, rc);
 	return rc < 0 || rp->done % PROGRESS_STEP != 0 ? rc : tell_progress(rp);
 }
 
@@ -466,7 +237,7 @@ int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,
 	if (rc == 0)
 		rc = run_all(&rp);
 	if (rc == 0 && ret != NULL)
-		rc = make_report(&rp, ret);
+		rc = replay_report(&rp, ret);
 	if (rp.target != NULL)
 		rp.target->ops->close(rp.target);
 	op_source_close(rp.source);

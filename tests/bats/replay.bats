@@ -197,6 +197,17 @@ hostile() {
 	x 2 replay --dry-run "$SRC/$demo" dir:.
 }
 
+@test "an image with a feature that is not there yet is told by it" {
+	need mke2fs
+	truncate -s 16M a.img
+	mke2fs -q -t ext2 -b 1024 a.img
+	cp a.img before
+	x 6 replay "$SRC/$demo" a.img
+	one_error_line replay
+	has "$err" "not mapped by extents"
+	clean a.img
+}
+
 @test "a mounted image is refused" {
 	make_image a.img 64M
 	mount_image a.img mnt
