@@ -200,8 +200,8 @@ static int fill_hole(struct task *t, struct ek_inode *inode, struct ext_path *p,
 /* ---- unwritten extents ---- */
 
 /* Splits so that [from, from + len) of the extent at p becomes an extent of its own, in the given
- * state; what is left of it on both sides keeps its own.  Where nothing is to be split its beginning
- * is stored all the same, as in Linux. */
+ * state; what is left of it on both sides keeps its own.  Where nothing is to be split its
+ * beginning is stored all the same, as in Linux. */
 static int isolate(struct task *t, struct ext_path *p, ek_lblk from, uint32_t len, bool unwritten,
 		   unsigned flags)
 {
