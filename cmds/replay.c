@@ -145,6 +145,10 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 	const struct replay_opts *o = run->opts;
 	int code = target_now(run, &opt->now);
 
+	if (code == EXIT_DONE && o->initial == NULL && (o->extents != NULL || o->root != NULL))
+		code = fail_usage(run, _("--%s belongs to --initial"),
+				  o->extents != NULL ? "extents" : "root");
+
 	if (code == EXIT_DONE && o->hz.v > 1000000)
 		code = fail_usage(run, _("--hz: at most 1000000"));
 	if (code == EXIT_DONE)

@@ -94,10 +94,9 @@ static int inodes_per_group(const struct create_opts *o, struct sizes *z, struct
 	if (want < 16)
 		want = 16;
 	ipg = DIV_UP(want, z->groups);
-	ipg = MAX(ipg, (uint64_t)MIN(16u, per));
+	/* the first group holds the reserved inodes and lost+found */
+	ipg = MAX(ipg, 16u);
 	ipg = ROUND_UP(ipg, per);
-	if (ipg < 16 && z->groups == 1)
-		ipg = ROUND_UP(16u, per);
 	ipg = ROUND_UP(ipg, 8);
 	ipg = ROUND_UP(ipg, per);
 	if (ipg > 8ull * z->bs || ipg * z->groups > UINT32_MAX) {

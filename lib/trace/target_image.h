@@ -86,6 +86,9 @@ bool image_pick_time(const struct image_target *t, const struct op_time *from, s
 int image_node(struct image_target *t, const struct op_node *n);
 void image_forget_links(struct image_target *t);
 
+/* Tells what the image lacks for a write of len bytes alone; -ENOSPC. */
+int image_no_space(struct image_target *t, uint64_t len, uint64_t written);
+
 /* Which files were written, and how they lie at the end (target_image_extents.c). */
 int image_note_written(struct image_target *t, const struct ek_inode *inode);
 void image_forget_written(struct image_target *t);

@@ -7,23 +7,22 @@
 #include "base/check.h"
 #include "trace/target_image.h"
 
-/* What the image lacks for this write alone. */
-static int no_space(struct image_target *t, const struct op *o, uint64_t written)
+int image_no_space(struct image_target *t, uint64_t len, uint64_t written)
 {
-	uint64_t left = o->len - written, bs = t->img->geom.block_size;
+	uint64_t bs = t->img->geom.block_size, missing = (len - written + bs - 1) / bs;
 	struct diag *d = &t->img->diag;
 
 	diag_replace(d, -ENOSPC, "no space: %llu of %llu bytes written, %llu blocks missing",
-		     (unsigned long long)written, (unsigned long long)o->len,
-		     (unsigned long long)((left + bs - 1) / bs));
-	d->need_blocks = (left + bs - 1) / bs;
+		     (unsigned long long)written, (unsigned long long)len,
+		     (unsigned long long)missing);
+	d->need_blocks = missing;
 	return -ENOSPC;
 }
 
 static int short_write(struct image_target *t, const struct op *o, int64_t n)
 {
 	if (n == -ENOSPC || (n >= 0 && (uint64_t)n < o->len))
-		return no_space(t, o, n < 0 ? 0 : (uint64_t)n);
+		return image_no_space(t, o->len, n < 0 ? 0 : (uint64_t)n);
 	return n < 0 ? (int)n : 0;
 }
 

@@ -121,7 +121,9 @@ static int fill_node(struct image_target *t, struct ek_inode *inode, const struc
 	if (n->type != 'f' || n->size == 0)
 		return 0;
 	rc = pc_write(&t->task, inode, 0, n->size, &src, 0);
-	return rc < 0 ? (int)rc : (uint64_t)rc < n->size ? -ENOSPC : 0;
+	if (rc == -ENOSPC || (rc >= 0 && (uint64_t)rc < n->size))
+		return image_no_space(t, n->size, rc < 0 ? 0 : (uint64_t)rc);
+	return rc < 0 ? (int)rc : 0;
 }
 
 static int add_node(struct image_target *t, const struct op_node *n, struct ek_inode **ret)
@@ -148,6 +150,22 @@ static int add_node(struct image_target *t, const struct op_node *n, struct ek_i
 	return rc;
 }
 
+/* The image's story, with the file that it is about. */
+static int tell_node(struct image_target *t, const struct op_node *n, int rc)
+{
+	const struct diag *from = &t->img->diag;
+	struct diag *d = t->target.d;
+
+	if (d->code != 0)
+		return rc;
+	diag_set(d, rc, "initial file %s: %s", n->path.p,
+		 from->code != 0 ? from->text : strerror(-rc));
+	d->host = from->host;
+	d->need_blocks = from->need_blocks;
+	d->need_inodes = from->need_inodes;
+	return rc;
+}
+
 /* What is there already keeps its content and gets the node's attributes. */
 int image_node(struct image_target *t, const struct op_node *n)
 {
@@ -159,11 +177,10 @@ int image_node(struct image_target *t, const struct op_node *n)
 	if (rc == -ENOENT)
 		rc = add_node(t, n, &inode);
 	if (rc < 0)
-		return diag_set(t->target.d, rc, "initial file %s: %s", n->path.p,
-				t->img->diag.text);
+		return tell_node(t, n, rc);
 	rc = remember_file(t, inode, n);
 	if (rc == 0)
 		rc = dress_node(t, inode, n);
 	inode_put(&t->task, inode);
-	return rc;
+	return rc < 0 ? tell_node(t, n, rc) : rc;
 }

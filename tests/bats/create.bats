@@ -21,6 +21,16 @@ load ../lib/common
 	done
 }
 
+@test "however few inodes are asked for, the reserved ones have a place" {
+	local n
+	for n in 1 11 12 16 40 64 88 128; do
+		x 0 create --force -s 64M -b 1K -N "$n" a.img
+		clean a.img
+		x 0 create --force -s 64M -b 4K -I 1K -N "$n" a.img
+		clean a.img
+	done
+}
+
 @test "the kernel mounts a new image" {
 	make_image a.img 64M
 	mount_image a.img mnt

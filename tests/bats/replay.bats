@@ -204,8 +204,26 @@ hostile() {
 	cp a.img before
 	x 6 replay "$SRC/$demo" a.img
 	one_error_line replay
-	has "$err" "not mapped by extents"
+	has "$err" "extents"
 	clean a.img
+}
+
+@test "what the files before the trace lack is told too" {
+	need_json
+	hostile '1 1 sync'
+	printf 'path\ttype\tmode\tuid\tgid\tnlink\tsize\tblocks512\tino\tsha256_or_target\textents\n' >head.tsv
+	{ cat head.tsv && printf '/t/big\tf\t0644\t0\t0\t1\t8388608\t16384\t12\t-\t0\n'; } >big.tsv
+	{ cat head.tsv && for n in $(seq 13 99); do printf '/t/%s\tf\t0644\t0\t0\t1\t0\t0\t%s\t-\t0\n' "$n" "$n"; done; } >many.tsv
+	make_image a.img 4M --no-journal -b 1K -N 64
+	x 4 replay --json --root /t --initial big.tsv h.wtr a.img
+	[ "$(json 'd["error"]["need_blocks"]')" -gt 4000 ]
+	has "$(json 'd["error"]["message"]')" "initial file /big: no space"
+	clean a.img
+	x 4 replay --json --root /t --initial many.tsv h.wtr a.img
+	equal "$(json 'd["error"]["need_inodes"]')" 1
+	clean a.img
+	x 2 replay --root /t h.wtr a.img
+	x 2 replay --extents big.tsv h.wtr a.img
 }
 
 @test "a mounted image is refused" {
