@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the attributes of an inode lie, for those who read and who change them. */
+#ifndef FS_XATTR_AREA_H
+#define FS_XATTR_AREA_H
+
+#include "fs/xattr_format.h"
+
+struct task;
+
+/* A full name, parted. */
+struct xattr_name {
+	uint8_t index;
+	const char *text;
+	uint32_t len;
+};
+
+int xattr_parse_name(struct task *t, const char *full, struct xattr_name *ret);
+
+static inline bool xattr_is_acl(const struct xattr_name *n)
+{
+	return n->index == 2 || n->index == 3;
+}
+
+/* The area behind the inode's fields in raw bytes; false when there is none, unless one shall be
+ * made. */
+bool xattr_body_area(const struct ek_inode *inode, uint8_t *raw, struct xattr_area *a,
+		     bool make_one);
+
+/* The block that i_file_acl names. */
+int xattr_get_block(struct ek_inode *inode, struct buf **ret);
+
+typedef int xattr_area_fn(void *ctx, const struct xattr_area *a, bool body);
+
+/* Calls fn for the body and for the block, if they exist, until it returns non-zero. */
+int xattr_each_area(struct ek_inode *inode, xattr_area_fn *fn, void *ctx);
+
+#endif
