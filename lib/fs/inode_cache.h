@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/pool.h"
 #include "fs/inode.h"
-#include "journal/pool.h"
 
 #define INODE_RUN 16u
 

@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/pool.h"
 #include "journal/journal.h"
-#include "journal/pool.h"
 #include "ondisk/jbd2.h"
 
 /* The journal's record of a buffer: it holds a reference and pins the buffer. */

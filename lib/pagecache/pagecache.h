@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pool.h"
 #include "fs/image.h"
 #include "fs/inode.h"
-#include "journal/pool.h"
 #include "pagecache/folio.h"
 #include "pagecache/policy.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pools: items come in slabs and wait on a list of free ones, where an address sanitizer finds who
  * still uses them. */
-#include "journal/pool.h"
+#include "base/pool.h"
 
 #include <stdlib.h>
 #include <string.h>

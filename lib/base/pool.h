@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Items of one size, taken and given back without asking the host each time.  All zeros is an empty
  * pool of no size: set size first. */
-#ifndef JOURNAL_POOL_H
-#define JOURNAL_POOL_H
+#ifndef BASE_POOL_H
+#define BASE_POOL_H
 
 #include <stddef.h>
 
