@@ -83,12 +83,15 @@ enum pc_write_flag { PC_DSYNC = 1 << 0, PC_SYNC = 1 << 1 };
 int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
 		 const struct pc_source *src, unsigned flags);
 
+enum readahead_advice { READAHEAD_NORMAL, READAHEAD_RANDOM, READAHEAD_SEQUENTIAL };
+
 /* What an open file remembers of its reads; all zeros when it was opened. */
 struct readahead {
 	uint64_t prev_pos;                /* where the last read ended; 0: there was none */
 	uint32_t start, size, async_size; /* the last window, pages: its end is read in advance */
 	uint32_t misses; /* faults on pages that were not cached, less the others */
 	uint8_t order;   /* of the window's folios */
+	uint8_t advice;  /* enum readahead_advice: no windows, or twice as large ones */
 };
 
 /* Fills the cache for [pos, pos + len) like read(2), with read-ahead; copies into buf unless NULL.
@@ -125,6 +128,8 @@ int pc_closed(struct task *t, struct ek_inode *inode, bool writer);
 /* The clock moved: periodic writeback, background writeback, journal age. */
 int pc_tick(struct task *t);
 
+/* POSIX_FADV_WILLNEED: reads the range, as far as a window may go. */
+int pc_will_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len);
 /* POSIX_FADV_DONTNEED: starts writing what is dirty in the range, drops what is clean. */
 int pc_dont_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len);
 /* Drops clean folios of [pos, pos + len). */

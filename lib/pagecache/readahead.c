@@ -7,6 +7,7 @@
  * in folios of four times the size.  A miss at random reads what was asked for, a fault the pages
  * around it.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -217,14 +218,22 @@ static uint32_t cached_before(struct mapping *m, uint32_t page, uint32_t most)
 	return n;
 }
 
+/* The largest window of a reader that asks for so many pages. */
+static uint32_t largest(const struct mapping *m, const struct readahead *ra, uint32_t want)
+{
+	uint32_t most = m->pc->ra_pages << (ra->advice == READAHEAD_SEQUENTIAL);
+
+	return want > most ? MIN(want, MAX(most, m->pc->ra_request)) : most;
+}
+
 int readahead_miss(struct task *t, struct mapping *m, struct readahead *ra, uint32_t page,
 		   uint32_t want)
 {
-	uint32_t most = m->pc->ra_pages, before;
+	uint32_t most = largest(m, ra, want), before;
 	uint64_t prev = ra->prev_pos >> PAGE_BITS;
 
-	if (want > most)
-		most = MIN(want, MAX(most, m->pc->ra_request));
+	if (ra->advice == READAHEAD_RANDOM)
+		return read_singles(t, m, page, MIN(want, most), 0);
 	if (page == 0 || want > most || (ra->prev_pos != 0 && page >= prev && page - prev <= 1)) {
 		ra->size = first_size(want, most);
 		ra->async_size = ra->size > want ? ra->size - want : ra->size / 2;
@@ -260,13 +269,11 @@ static uint32_t next_gap(struct mapping *m, uint32_t page, uint32_t most)
 int readahead_mark(struct task *t, struct mapping *m, struct readahead *ra, struct folio *f,
 		   uint32_t want)
 {
-	uint32_t most = m->pc->ra_pages, expected, gap, end, whole;
+	uint32_t most = largest(m, ra, want), expected, gap, end, whole;
 
 	if ((f->flags & FOLIO_READAHEAD) == 0 || f->writes != 0)
 		return 0;
 	f->flags &= (uint8_t)~FOLIO_READAHEAD;
-	if (want > most)
-		most = MIN(want, MAX(most, m->pc->ra_request));
 	expected = (ra->start + ra->size - ra->async_size) & ~(folio_pages(f) - 1);
 	if (f->index == expected) {
 		ra->start += ra->size;
@@ -290,7 +297,7 @@ int readahead_mark(struct task *t, struct mapping *m, struct readahead *ra, stru
 int readahead_fault(struct task *t, struct mapping *m, struct readahead *ra, uint32_t page)
 {
 	struct folio *f = mapping_find(m, page);
-	uint32_t most = m->pc->ra_pages;
+	uint32_t most = largest(m, ra, 0);
 
 	if (f != NULL) {
 		ra->misses -= ra->misses != 0;
@@ -305,4 +312,20 @@ int readahead_fault(struct task *t, struct mapping *m, struct readahead *ra, uin
 	ra->async_size = most / 4;
 	ra->order = 0;
 	return read_window(t, m, ra);
+}
+
+int pc_will_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len)
+{
+	const struct readahead usual = {0};
+	struct mapping *m = mapping_of(inode);
+	uint64_t end, pages;
+
+	if (m == NULL)
+		return -ENOMEM;
+	if (pos >= inode->size)
+		return 0;
+	end = len != 0 && len < inode->size - pos ? pos + len : inode->size;
+	pages = ((end - 1) >> PAGE_BITS) - (pos >> PAGE_BITS) + 1;
+	pages = MIN(pages, (uint64_t)largest(m, &usual, (uint32_t)pages));
+	return read_singles(t, m, (uint32_t)(pos >> PAGE_BITS), (uint32_t)pages, 0);
 }

@@ -191,7 +191,21 @@ int image_op_advise(struct image_target *t, const struct op *o)
 
 	if (f == NULL)
 		return -EBADF;
-	return o->sub == ADVICE_DONTNEED ? pc_dont_need(&t->task, f->inode, o->off, o->len) : 0;
+	switch (o->sub) {
+	case ADVICE_WILLNEED:
+		return inode_is_file(f->inode) ? pc_will_need(&t->task, f->inode, o->off, o->len)
+					       : 0;
+	case ADVICE_DONTNEED:
+		return pc_dont_need(&t->task, f->inode, o->off, o->len);
+	case ADVICE_RANDOM:
+		f->reads.advice = READAHEAD_RANDOM;
+		return 0;
+	case ADVICE_SEQUENTIAL:
+		f->reads.advice = READAHEAD_SEQUENTIAL;
+		return 0;
+	default:
+		return 0;
+	}
 }
 
 int image_op_drop_caches(struct image_target *t, const struct op *o)
