@@ -7,11 +7,6 @@
 #else
 #define PART_URING ""
 #endif
-#ifdef HAVE_LIBARCHIVE
-#define PART_ARCHIVE " archive"
-#else
-#define PART_ARCHIVE ""
-#endif
 
 const char *ek_version(void)
 {
@@ -21,7 +16,7 @@ const char *ek_version(void)
 const char *ek_parts(void)
 {
 	/* The leading blank exists only when a part does; skip it without a branch at run time. */
-	static const char parts[] = PART_URING PART_ARCHIVE;
+	static const char parts[] = PART_URING;
 
 	return sizeof(parts) > 1 ? parts + 1 : parts;
 }

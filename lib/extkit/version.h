@@ -15,7 +15,7 @@ extern "C" {
 /* The release of the library that is loaded, in the same form; constant, never freed. */
 EK_EXPORT const char *ek_version(void);
 
-/* Space-separated names of the optional parts this library was built with ("uring archive"), empty
+/* Space-separated names of the optional parts this library was built with ("uring"), empty
  * when it has none; constant, never freed. */
 EK_EXPORT const char *ek_parts(void);
 
