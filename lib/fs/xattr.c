@@ -85,29 +85,21 @@ int xattr_inline_data(struct ek_inode *inode, struct buf **buf, const void **ret
 {
 	const struct xattr_entry *e = NULL;
 	struct xattr_area a;
-	const void *raw;
-	struct buf *b;
-	int rc = inode_raw_view(inode, &b, &raw);
+	int rc = xattr_body_open(inode, buf, &a);
 
-	if (rc < 0)
-		return rc;
-	if (xattr_body_area(inode, (uint8_t *)(uintptr_t)raw, &a, false)) {
-		rc = xattr_area_verify(&a, "inode", inode->ino.v, &inode->img->diag);
-		if (rc == 0)
-			e = xattr_area_find(&a, XATTR_SYSTEM, "data", 4);
+	if (rc == 1)
+		e = xattr_area_find(&a, XATTR_SYSTEM, "data", 4);
+	if (e != NULL && le32_get(e->e_value_inum) != 0) {
+		buf_put(*buf);
+		return diag_set(&inode->img->diag, -EUCLEAN,
+				"corrupt xattr: inode %u: system.data lies in inode %u",
+				inode->ino.v, le32_get(e->e_value_inum));
 	}
-	if (rc == 0 && e != NULL && le32_get(e->e_value_inum) != 0)
-		rc = diag_set(&inode->img->diag, -EUCLEAN,
-			      "corrupt xattr: inode %u: system.data lies in inode %u", inode->ino.v,
-			      le32_get(e->e_value_inum));
-	if (rc < 0) {
-		buf_put(b);
-		return rc;
-	}
-	*buf = b;
+	if (rc == 0)
+		*buf = NULL;
 	*ret = e != NULL ? a.base + le16_get(e->e_value_offs) : NULL;
 	*n = e != NULL ? le32_get(e->e_value_size) : 0;
-	return 0;
+	return MIN(rc, 0);
 }
 
 struct listing {

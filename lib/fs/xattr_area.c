@@ -50,21 +50,35 @@ int xattr_get_block(struct ek_inode *inode, struct buf **ret)
 	return buf_get(img->cache, block, &verify_xattr_block, (struct buf_owner){0, 0}, ret);
 }
 
-int xattr_each_area(struct ek_inode *inode, xattr_area_fn *fn, void *ctx)
+int xattr_body_open(struct ek_inode *inode, struct buf **buf, struct xattr_area *a)
 {
-	struct xattr_area a;
 	const void *raw;
 	struct buf *b;
 	int rc = inode_raw_view(inode, &b, &raw);
 
 	if (rc < 0)
 		return rc;
-	if (xattr_body_area(inode, (uint8_t *)(uintptr_t)raw, &a, false)) {
-		rc = xattr_area_verify(&a, "inode", inode->ino.v, &inode->img->diag);
-		if (rc == 0)
-			rc = fn(ctx, &a, true);
+	if (xattr_body_area(inode, (uint8_t *)(uintptr_t)raw, a, false)) {
+		rc = xattr_area_verify(a, "inode", inode->ino.v, &inode->img->diag);
+		rc = rc < 0 ? rc : 1;
 	}
-	buf_put(b);
+	if (rc == 1)
+		*buf = b;
+	else
+		buf_put(b);
+	return rc;
+}
+
+int xattr_each_area(struct ek_inode *inode, xattr_area_fn *fn, void *ctx)
+{
+	struct xattr_area a;
+	struct buf *b;
+	int rc = xattr_body_open(inode, &b, &a);
+
+	if (rc == 1) {
+		rc = fn(ctx, &a, true);
+		buf_put(b);
+	}
 	if (rc != 0 || inode->rec.file_acl == 0)
 		return rc;
 	rc = xattr_get_block(inode, &b);

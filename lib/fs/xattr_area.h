@@ -26,6 +26,10 @@ static inline bool xattr_is_acl(const struct xattr_name *n)
 bool xattr_body_area(const struct ek_inode *inode, uint8_t *raw, struct xattr_area *a,
 		     bool make_one);
 
+/* The same for readers: 1 and the area, proved, in *buf, which the caller gives back; 0 without
+ * one. */
+int xattr_body_open(struct ek_inode *inode, struct buf **buf, struct xattr_area *a);
+
 /* The block that i_file_acl names. */
 int xattr_get_block(struct ek_inode *inode, struct buf **ret);
 

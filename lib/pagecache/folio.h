@@ -131,6 +131,14 @@ static inline uint64_t folio_pos(const struct folio *f)
 	return (uint64_t)f->index << PAGE_BITS;
 }
 
+/* The blocks of the folio that hold the bytes [pos, pos + len) of the file, len not 0. */
+static inline void folio_span(const struct folio *f, unsigned block_bits, uint64_t pos,
+			      uint64_t len, uint32_t *first, uint32_t *last)
+{
+	*first = (uint32_t)((pos - folio_pos(f)) >> block_bits);
+	*last = (uint32_t)((pos + len - 1 - folio_pos(f)) >> block_bits);
+}
+
 static inline uint64_t *folio_row(struct folio *f, enum block_state s)
 {
 	if ((f->flags & FOLIO_HUGE_STATE) != 0)

@@ -171,8 +171,7 @@ int prepare_write(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len
 	if (f == NULL)
 		return rc;
 	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
-	first = (uint32_t)((pos - folio_pos(f)) >> bits);
-	last = (uint32_t)((pos + *len - 1 - folio_pos(f)) >> bits);
+	folio_span(f, bits, pos, *len, &first, &last);
 	count(m->pc->counters, COUNTER_PAGE_LOCKS, 1);
 	if (!folio_all(f, BLOCK_MAPPED, first, last - first + 1)) {
 		rc = folio_reserve(t, f, first, last - first + 1);

@@ -136,8 +136,7 @@ static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *
 	if (f == NULL)
 		return rc;
 	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
-	first = (uint32_t)((pos - folio_pos(f)) >> bits);
-	last = (uint32_t)((pos + *len - 1 - folio_pos(f)) >> bits);
+	folio_span(f, bits, pos, *len, &first, &last);
 	for (uint32_t at = first; at <= last && rc == 0;) {
 		struct map map = {.lblk = {folio_lblk(f, bits) + at}, .len = last - at + 1};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The vocabulary of ops as tables, and the loop that carries items from a source to a sink. */
 #include <errno.h>
+#include <linux/falloc.h>
 
 #include "base/check.h"
 #include "trace/op.h"
@@ -54,6 +55,16 @@ const struct op_form op_forms[OP_COUNT] = {
 
 const char *const op_falloc_words[FALLOC_COUNT] = {"alloc",    "keep",     "punch",  "zero",
 						   "zerokeep", "collapse", "insert", "unshare"};
+const int op_falloc_modes[FALLOC_COUNT] = {
+    [FALLOC_ALLOC] = 0,
+    [FALLOC_KEEP] = FALLOC_FL_KEEP_SIZE,
+    [FALLOC_PUNCH] = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+    [FALLOC_ZERO] = FALLOC_FL_ZERO_RANGE,
+    [FALLOC_ZEROKEEP] = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+    [FALLOC_COLLAPSE] = FALLOC_FL_COLLAPSE_RANGE,
+    [FALLOC_INSERT] = FALLOC_FL_INSERT_RANGE,
+    [FALLOC_UNSHARE] = FALLOC_FL_UNSHARE_RANGE,
+};
 const char *const op_via_words[VIA_COUNT] = {"", "fault", "diff", "guess"};
 const char *const op_advice_words[ADVICE_COUNT] = {"willneed", "dontneed", "random", "sequential"};
 

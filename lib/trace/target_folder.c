@@ -5,6 +5,7 @@
  * Nothing is counted here; whoever wants counters traces the kernel.
  */
 #include "trace/target_folder.h"
+#include "trace/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,23 +77,14 @@ static int op_write_data(struct folder_target *t, const struct op *o)
 
 static int op_falloc(struct folder_target *t, const struct op *o)
 {
-	static const int modes[FALLOC_COUNT] = {
-	    [FALLOC_ALLOC] = 0,
-	    [FALLOC_KEEP] = FALLOC_FL_KEEP_SIZE,
-	    [FALLOC_PUNCH] = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-	    [FALLOC_ZERO] = FALLOC_FL_ZERO_RANGE,
-	    [FALLOC_ZEROKEEP] = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
-	    [FALLOC_COLLAPSE] = FALLOC_FL_COLLAPSE_RANGE,
-	    [FALLOC_INSERT] = FALLOC_FL_INSERT_RANGE,
-	    [FALLOC_UNSHARE] = FALLOC_FL_UNSHARE_RANGE,
-	};
 	int fd = folder_fd(t, o->handle);
 
 	if (fd < 0)
 		return -EBADF;
 	if (o->sub >= FALLOC_COUNT)
 		return -EINVAL;
-	return fallocate(fd, modes[o->sub], (off_t)o->off, (off_t)o->len) < 0 ? -errno : 0;
+	return fallocate(fd, op_falloc_modes[o->sub], (off_t)o->off, (off_t)o->len) < 0 ? -errno
+											: 0;
 }
 
 static int op_fsync(struct folder_target *t, const struct op *o)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations of the image target on the contents of files: through the page cache, or past it. */
 #include <errno.h>
-#include <linux/falloc.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "trace/target_image.h"
+#include "trace/words.h"
 
 int image_no_space(struct image_target *t, uint64_t len, uint64_t written)
 {
@@ -128,22 +128,12 @@ int image_op_copy(struct image_target *t, const struct op *o)
 
 int image_op_falloc(struct image_target *t, const struct op *o)
 {
-	static const int modes[FALLOC_COUNT] = {
-	    [FALLOC_ALLOC] = 0,
-	    [FALLOC_KEEP] = FALLOC_FL_KEEP_SIZE,
-	    [FALLOC_PUNCH] = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-	    [FALLOC_ZERO] = FALLOC_FL_ZERO_RANGE,
-	    [FALLOC_ZEROKEEP] = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
-	    [FALLOC_COLLAPSE] = FALLOC_FL_COLLAPSE_RANGE,
-	    [FALLOC_INSERT] = FALLOC_FL_INSERT_RANGE,
-	    [FALLOC_UNSHARE] = FALLOC_FL_UNSHARE_RANGE,
-	};
 	struct open_file *f = image_file(t, o->handle);
 
 	if (f == NULL)
 		return -EBADF;
 	return o->sub < FALLOC_COUNT
-		   ? inode_fallocate(&t->task, f->inode, modes[o->sub], o->off, o->len)
+		   ? inode_fallocate(&t->task, f->inode, op_falloc_modes[o->sub], o->off, o->len)
 		   : -EINVAL;
 }
 

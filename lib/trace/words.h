@@ -27,6 +27,8 @@ extern const struct op_form op_forms[OP_COUNT];
 
 /* Words of an enumeration; the index is the value. */
 extern const char *const op_falloc_words[FALLOC_COUNT];
+/* As fallocate(2) takes them. */
+extern const int op_falloc_modes[FALLOC_COUNT];
 extern const char *const op_via_words[VIA_COUNT];
 extern const char *const op_advice_words[ADVICE_COUNT];
 
