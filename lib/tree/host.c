@@ -17,6 +17,9 @@
 #include "base/check.h"
 #include "extkit/export.h"
 #include "extkit/inode.h"
+#include "fs/inode.h"
+#include "fs/session.h"
+#include "ondisk/features.h"
 
 static int open_beneath(int root, const char *path)
 {
@@ -82,15 +85,30 @@ static int copy_run(struct ek_inode *inode, uint64_t at, uint64_t end, int fd, v
 	return rc;
 }
 
+/* Mappings that go round make gigabytes of a small image: a file has no block twice. */
+static int check_total(const struct ek_inode *inode, uint64_t total)
+{
+	const struct geom *g = &inode->img->geom;
+	uint64_t whole = g->blocks * g->block_size;
+
+	if (total <= whole || geom_ro_compat(g, RO_COMPAT_SHARED_BLOCKS))
+		return 0;
+	return diag_set(&inode->img->session->ctx->diag, -EUCLEAN,
+			"corrupt mapping: inode %u: more bytes than the %llu of the image",
+			inode->ino.v, (unsigned long long)whole);
+}
+
 int host_copy(struct ek_inode *inode, uint64_t size, int fd, void *buf, size_t cap)
 {
-	uint64_t at = 0, end;
+	uint64_t at = 0, end, total = 0;
 
 	while (at < size) {
 		int rc = ek_inode_next_data(inode, at, &at);
 
 		if (rc == 0)
 			rc = ek_inode_next_hole(inode, at, &end);
+		if (rc == 0 && at < size)
+			rc = check_total(inode, total += MIN(end, size) - at);
 		if (rc == 0)
 			rc = copy_run(inode, at, end, fd, buf, cap);
 		if (rc < 0)
