@@ -17,9 +17,10 @@
 #include "base/mem.h"
 #include "trace/target_folder.h"
 
-#define VECS     1024u       /* IOV_MAX: one call moves up to a GiB */
-#define COPY_MAX 65536u      /* a step of a copy whose source is not in the folder */
-#define READ_MAX 0x7ffff000u /* the most that one read(2) returns */
+#define VECS      1024u             /* IOV_MAX: one call moves up to a GiB */
+#define COPY_MAX  65536u            /* a step of a copy whose source is not in the folder */
+#define STORE_MAX ((size_t)1 << 20) /* of stores at once; whole repetitions of the pattern */
+#define READ_MAX  0x7ffff000u       /* the most that one read(2) returns */
 
 static bool recorded(const struct op *o, uint64_t len)
 {
@@ -180,18 +181,11 @@ static int map_range(int fd, uint64_t off, uint64_t len, int prot, struct window
 
 /* read(2) into the mapping: the same faults as stores by the program, but where the file system has
  * no room this fails, and a store would be a signal. */
-static int store_bytes(struct folder_target *t, const struct op *o, uint8_t *to, size_t len)
+static int store_piece(struct folder_target *t, const struct op *piece, uint8_t *to)
 {
-	struct op piece = *o;
-	size_t done = 0;
+	size_t done = 0, len = (size_t)piece->len;
 
-	if (t->stores < 0)
-		t->stores = memfd_create("stores", MFD_CLOEXEC);
-	if (t->stores < 0)
-		return -errno;
-	piece.off = 0;
-	piece.len = len;
-	if (folder_write(t, t->stores, &piece, 0) != (ssize_t)len)
+	if (folder_write(t, t->stores, piece, 0) != (ssize_t)len)
 		return -ENOMEM;
 	while (done < len) {
 		ssize_t n = pread(t->stores, to + done, len - done, (off_t)done);
@@ -201,6 +195,29 @@ static int store_bytes(struct folder_target *t, const struct op *o, uint8_t *to,
 		done += (size_t)n;
 	}
 	return 0;
+}
+
+/* In pieces: a mapping may be as large as a file full of holes, and memory is not. */
+static int store_bytes(struct folder_target *t, const struct op *o, uint8_t *to, size_t len)
+{
+	bool kept = recorded(o, len);
+	struct op piece = *o;
+	int rc = 0;
+
+	if (t->stores < 0)
+		t->stores = memfd_create("stores", MFD_CLOEXEC);
+	if (t->stores < 0)
+		return -errno;
+	piece.off = 0;
+	for (size_t done = 0; done < len && rc == 0; done += (size_t)piece.len) {
+		piece.len = MIN(len - done, STORE_MAX);
+		if (kept) {
+			piece.data.bytes = o->data.bytes + done;
+			piece.data.n = o->data.n - (uint32_t)done;
+		}
+		rc = store_piece(t, &piece, to + done);
+	}
+	return rc;
 }
 
 /* The program's own mapping may have been of any size: what counts is the store and its faults. */

@@ -8,7 +8,7 @@ fuzz() { # BLOCK MKFS-OPTIONS
 	[ "$(id -u)" = 0 ] || skip "not root"
 	command -v mke2fs >/dev/null || skip "no mke2fs"
 	[ -e /dev/loop-control ] || skip "no loop devices"
-	"$SRC/tests/fuzzops/run" "$OUT" --seeds="${FUZZOPS_SEEDS:-100-199}" --ops=2000 --blocks="$1" \
+	"$SRC/tests/fuzzops/run" "$OUT" --seeds="${FUZZOPS_SEEDS:-100-199}" --ops=2000 --without=whiteout --blocks="$1" \
 		--mkfs="${2:-}" --seconds="${FUZZOPS_SECONDS:-60}" --minimize
 }
 
