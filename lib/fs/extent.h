@@ -27,6 +27,7 @@ struct ext_path {
 };
 
 /* An empty tree in a new inode's i_block. */
+struct extent_node *ext_root(struct ek_inode *inode);
 void ext_root_init(struct ek_inode *inode);
 /* Verifies the root of an inode just read. */
 int ext_root_verify(struct ek_inode *inode);

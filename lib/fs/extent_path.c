@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 
-static struct extent_node *root_of(struct ek_inode *inode)
+struct extent_node *ext_root(struct ek_inode *inode)
 {
 	return (struct extent_node *)(void *)inode->rec.block;
 }
@@ -19,12 +19,12 @@ static struct extent_node *root_of(struct ek_inode *inode)
 void ext_root_init(struct ek_inode *inode)
 {
 	memset(inode->rec.block, 0, sizeof(inode->rec.block));
-	extent_node_init(root_of(inode), EXTENT_ROOT_ENTRIES, 0);
+	extent_node_init(ext_root(inode), EXTENT_ROOT_ENTRIES, 0);
 }
 
 int ext_root_verify(struct ek_inode *inode)
 {
-	return extent_node_verify(&inode->img->geom, root_of(inode), sizeof(inode->rec.block),
+	return extent_node_verify(&inode->img->geom, ext_root(inode), sizeof(inode->rec.block),
 				  inode->ino.v, "extent root", 0, &inode->img->diag);
 }
 
@@ -90,7 +90,7 @@ int ext_path_find(struct ek_inode *inode, ek_lblk lblk, struct ext_path *p)
 {
 	memset(p, 0, sizeof(*p));
 	p->inode = inode;
-	p->at[0].node = root_of(inode);
+	p->at[0].node = ext_root(inode);
 	p->depth = extent_depth(p->at[0].node);
 	p->at[0].pos = search(p->at[0].node, lblk.v);
 	for (unsigned i = 1; i <= p->depth; i++) {

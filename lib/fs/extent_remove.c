@@ -46,7 +46,7 @@ static int remove_child(struct task *t, struct ext_path *p, unsigned level)
 		if (i == 0)
 			extent_node_init(l->node, EXTENT_ROOT_ENTRIES, 0);
 	}
-	return inode_mark_dirty(t, p->inode, MARK_TRUNCATE);
+	return 0;
 }
 
 /* After the leaf's first entry changed, the keys above it follow. */
@@ -200,5 +200,8 @@ int ext_remove(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk to)
 			break;
 		end--;
 	}
+	/* Linux files an empty root once more, because it sets its depth. */
+	if (rc == 0 && extent_entries(ext_root(inode)) == 0)
+		rc = inode_mark_dirty(t, inode, MARK_TRUNCATE);
 	return rc;
 }
