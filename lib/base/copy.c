@@ -5,10 +5,18 @@
 #include <stdint.h>
 #include <string.h>
 
+#define LINE 64u
+
+void copy_cold(void *to, const void *from, size_t n)
+{
+	for (size_t i = 0; i < n; i += LINE)
+		__builtin_prefetch((const uint8_t *)to + i, 1);
+	memcpy(to, from, n);
+}
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-#define LINE     64u
 #define WORTH_IT 4096u
 
 static void store_lines(uint8_t *to, const uint8_t *from, size_t n)

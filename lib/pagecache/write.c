@@ -18,6 +18,7 @@
 #include "pagecache/prepare.h"
 
 #define STREAM_BYTES 65536u
+#define COLD_BYTES   8192u /* more lines than that a processor does not ask for at once */
 
 /* ---- copy ---- */
 
@@ -26,6 +27,8 @@ static void copy_bytes(struct mapping *m, uint8_t *to, const uint8_t *from, uint
 {
 	if (m->streaming || n >= STREAM_BYTES)
 		copy_past_cache(to, from, n);
+	else if (n <= COLD_BYTES)
+		copy_cold(to, from, n);
 	else
 		memcpy(to, from, n);
 }

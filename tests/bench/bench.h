@@ -28,6 +28,20 @@ static inline double seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static inline int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts v. */
+static inline double median(double *v, unsigned n)
+{
+	qsort(v, n, sizeof(*v), by_value);
+	return v[n / 2];
+}
+
 /* Ends the program when rc says that what failed. */
 static inline void must(int rc, const char *what)
 {
@@ -70,6 +84,7 @@ static inline void warm_memory(uint64_t mib)
 	void *p = mmap(NULL, mib * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	must(p == MAP_FAILED ? -1 : 0, "memory");
+	madvise(p, mib * MIB, MADV_HUGEPAGE); /* small pieces would come from elsewhere */
 	memset(p, 1, mib * MIB);
 	munmap(p, mib * MIB);
 }

@@ -170,15 +170,8 @@ static struct cost cost_of_files(unsigned round, bool ours)
 	return c;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	const double *a = x, *b = y;
-
-	return (*a > *b) - (*a < *b);
-}
-
 /* Each member's median over the rounds. */
-static struct cost median(const struct cost *c)
+static struct cost median_cost(const struct cost *c)
 {
 	struct cost ret;
 
@@ -187,8 +180,7 @@ static struct cost median(const struct cost *c)
 
 		for (unsigned i = 0; i < ROUNDS; i++)
 			v[i] = ((const double *)&c[i])[m];
-		qsort(v, ROUNDS, sizeof(v[0]), by_size);
-		((double *)&ret)[m] = v[ROUNDS / 2];
+		((double *)&ret)[m] = median(v, ROUNDS);
 	}
 	return ret;
 }
@@ -207,12 +199,12 @@ static void bench_files(void)
 		kernel[r] = cost_of_files(r, false);
 		close(round_fd);
 	}
-	a = median(ours);
+	a = median_cost(ours);
 	printf("%-22s %9.3f s (made in %.3f), CPU %.3f s (process %.3f)\n", "10,000 files and sync",
 	       a.all, a.made, a.cpu, a.process);
 	if (!have_kernel)
 		return;
-	b = median(kernel);
+	b = median_cost(kernel);
 	printf("%-22s %9.3f s (made in %.3f), CPU %.3f s (process %.3f)\n", "  kernel", b.all,
 	       b.made, b.cpu, b.process);
 	printf("%-22s %9.2f times, per CPU second %.2f (aim 3.0)\n", "", b.all / a.all,

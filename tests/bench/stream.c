@@ -223,19 +223,6 @@ static void on_loop(const char *folder, struct sample s[SIDES], unsigned round)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double median(double *v, unsigned n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
-}
-
 static void show(const char *target, struct sample s[SIDES], const double kernel, unsigned rounds)
 {
 	double wall[SIDES];

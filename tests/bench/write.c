@@ -19,6 +19,7 @@
 
 #define IMAGE_MIB  4096u
 #define CACHED_MIB 64u
+#define ROUNDS     5u /* in turns; medians count */
 
 static char folder[256], image[300], peer[300], point[300];
 static bool have_kernel;
@@ -91,7 +92,7 @@ static double rate(void (*write_one)(uint64_t, uint64_t), const struct mix *mix,
 			write_one(slot % slots * mix->len, mix->len);
 		}
 		t = seconds(CLOCK_MONOTONIC) - start;
-	} while (t < 1.0);
+	} while (t < 0.4);
 	*cpu = (double)n / (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu0);
 	return (double)n / t;
 }
@@ -110,10 +111,17 @@ static void bench_cached(void)
 			write_kernel(at, MIB);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(mixes); i++) {
-		double cpu, kcpu = 0, ours = rate(write_ours, &mixes[i], &cpu), kernel = 0;
+		double rates[4][ROUNDS], ours, kernel, cpu, kcpu;
 
-		if (have_kernel)
-			kernel = rate(write_kernel, &mixes[i], &kcpu);
+		for (unsigned r = 0; r < ROUNDS; r++) {
+			rates[0][r] = rate(write_ours, &mixes[i], &rates[1][r]);
+			if (have_kernel)
+				rates[2][r] = rate(write_kernel, &mixes[i], &rates[3][r]);
+		}
+		ours = median(rates[0], ROUNDS);
+		cpu = median(rates[1], ROUNDS);
+		kernel = have_kernel ? median(rates[2], ROUNDS) : 0;
+		kcpu = have_kernel ? median(rates[3], ROUNDS) : 0;
 		printf("%-22s %9.1f ns %8.2f GB/s", mixes[i].name, 1e9 / ours,
 		       ours * (double)mixes[i].len / 1e9);
 		if (have_kernel)
@@ -194,6 +202,7 @@ int main(int argc, char **argv)
 	must(payload == NULL ? -1 : 0, "memory");
 	for (unsigned i = 0; i < MIB; i++)
 		payload[i] = (uint8_t)(i * 7);
+	warm_memory(2 * CACHED_MIB + 256);
 	make_image(image, IMAGE_MIB);
 	open_kernel();
 	must(target_open_image(image, &opt, (struct ek_time){1700000000, 0}, 250, &diag, &target),
