@@ -302,33 +302,6 @@ int es_insert_delayed(struct es_tree *t, ek_lblk lblk, uint32_t len)
 	return replace(t, &e, NULL);
 }
 
-int es_cache(struct es_tree *t, const struct es_extent *e)
-{
-	struct es_extent piece = *e, gap;
-	uint64_t end = end_of(e);
-
-	count(t->counters, COUNTER_ES_CACHE, 1);
-	while (piece.lblk.v < end) {
-		struct es_node *n = search(t, piece.lblk.v);
-		uint64_t stop = n != NULL && n->e.lblk.v < end ? n->e.lblk.v : end;
-
-		if (stop <= piece.lblk.v) { /* inside a known entry: keep it */
-			uint64_t skip = MIN(end_of(&n->e), end) - piece.lblk.v;
-
-			move_start(&piece, (uint32_t)skip);
-			continue;
-		}
-		if (prepare(t) < 0)
-			return -ENOMEM;
-		gap = piece;
-		gap.len = (uint32_t)(stop - piece.lblk.v);
-		put_extent(t, &gap);
-		move_start(&piece, gap.len);
-	}
-	t->seq++;
-	return 0;
-}
-
 int es_remove(struct es_tree *t, ek_lblk lblk, uint32_t len, uint64_t *released)
 {
 	uint64_t delayed;

@@ -62,9 +62,6 @@ bool es_next(struct es_tree *t, ek_lblk lblk, struct es_extent *ret);
  * insertion removed.  -ENOMEM leaves the tree as it was. */
 int es_insert(struct es_tree *t, const struct es_extent *e, uint64_t *consumed);
 
-/* The same for what was only read from disk: keeps delayed entries that it meets. */
-int es_cache(struct es_tree *t, const struct es_extent *e);
-
 /* Marks [lblk, lblk+len) delayed. */
 int es_insert_delayed(struct es_tree *t, ek_lblk lblk, uint32_t len);
 

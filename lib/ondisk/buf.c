@@ -432,32 +432,6 @@ int buf_flush(struct buf_cache *c)
 	return rc;
 }
 
-int buf_readahead(struct buf_cache *c, ek_pblk pblk, uint32_t n)
-{
-	struct iovec iov[64] = {{NULL, 0}};
-	struct buf *bufs[64];
-	unsigned got = 0;
-	int rc = 0;
-
-	n = MIN(n, (uint32_t)ARRAY_SIZE(iov));
-	while (got < n && buf_find(c, (ek_pblk){pblk.v + got}) == NULL) {
-		rc = take(c, (ek_pblk){pblk.v + got}, &bufs[got]);
-		if (rc < 0)
-			break;
-		iov[got] = (struct iovec){bufs[got]->data, bufs[got]->size};
-		got++;
-	}
-	if (rc == 0 && got != 0)
-		rc = dev_readv(c->dev, pblk.v << c->geom->block_bits, iov, got);
-	for (unsigned i = 0; i < got; i++) {
-		if (rc < 0)
-			drop(bufs[i]);
-		else
-			buf_put(bufs[i]);
-	}
-	return rc;
-}
-
 struct dev *buf_cache_dev(struct buf_cache *c)
 {
 	return c->dev;

@@ -131,9 +131,6 @@ int buf_seal(struct buf *b);
 /* Seals and writes all dirty buffers in block order, neighbours together; no device flush. */
 int buf_flush(struct buf_cache *cache);
 
-/* Reads ahead a run of blocks into the cache without verifying them yet. */
-int buf_readahead(struct buf_cache *cache, ek_pblk pblk, uint32_t n);
-
 struct dev *buf_cache_dev(struct buf_cache *cache);
 const struct geom *buf_cache_geom(struct buf_cache *cache);
 

@@ -29,7 +29,7 @@ BANDS = [("event.ext4_writepages", "writepages", 0.10, 0, False),
          ("disk.run.wr_ios", "blk_write_ios", 0.10, 0, False)]
 # Shown beside them: they tell where a difference comes from.
 SHOWN = ["event.ext4_es_insert_delayed_extent", "event.ext4_es_insert_extent",
-         "event.ext4_es_cache_extent", "event.ext4_es_remove_extent",
+         "event.ext4_es_remove_extent",
          "event.ext4_es_lookup_extent_enter", "event.ext4_ext_map_blocks_enter",
          "event.ext4_ext_handle_unwritten_extents", "event.ext4_mballoc_alloc",
          "event.ext4_mballoc_prealloc", "event.ext4_mb_new_inode_pa", "event.ext4_mb_new_group_pa",

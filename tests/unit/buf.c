@@ -306,22 +306,6 @@ TEST(a_block_in_use_cannot_be_new)
 	end();
 }
 
-TEST(read_ahead_is_read_once_and_proved_later)
-{
-	uint64_t bytes;
-
-	begin();
-	bytes = dev->stats.read_bytes;
-	CHECK_INT(buf_readahead(cache, (ek_pblk){100}, 20), 0);
-	CHECK_INT(dev->stats.read_bytes, bytes + (20 << 10));
-	CHECK_INT(checks, 0);
-	for (uint64_t i = 100; i < 120; i++)
-		buf_put(get(i));
-	CHECK_INT(dev->stats.read_bytes, bytes + (20 << 10));
-	CHECK_INT(checks, 20);
-	end();
-}
-
 TEST(a_read_or_write_that_fails_leaves_the_cache_usable)
 {
 	struct dev *faulty;
@@ -334,9 +318,6 @@ TEST(a_read_or_write_that_fails_leaves_the_cache_usable)
 	fault_arm(faulty, &(struct fault){.calls = FAULT_ALL, .nth = 1, .error = EIO});
 	CHECK_INT(buf_get(cache, (ek_pblk){5}, &kind_a, one, &b), -EIO);
 	CHECK(b == NULL && buf_find(cache, (ek_pblk){5}) == NULL);
-	fault_arm(faulty, &(struct fault){.calls = FAULT_ALL, .nth = 1, .error = EIO});
-	CHECK_INT(buf_readahead(cache, (ek_pblk){5}, 9), -EIO);
-	CHECK(buf_find(cache, (ek_pblk){5}) == NULL);
 	b = get(5);
 	b->data[1] = 44;
 	buf_dirty(b);

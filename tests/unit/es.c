@@ -57,23 +57,6 @@ TEST(a_written_extent_consumes_the_reservation_below_it)
 	es_free(&t);
 }
 
-TEST(caching_what_the_disk_says_keeps_delayed_blocks)
-{
-	struct es_tree t;
-	struct es_extent e, got;
-
-	es_init(&t, &zero);
-	CHECK_INT(es_insert_delayed(&t, (ek_lblk){4}, 2), 0);
-	e = ext(0, UINT32_MAX, 0, ES_HOLE);
-	CHECK_INT(es_cache(&t, &e), 0);
-	CHECK(es_lookup(&t, (ek_lblk){5}, &got));
-	CHECK_INT(got.type, ES_DELAYED);
-	CHECK(es_lookup(&t, (ek_lblk){6}, &got));
-	CHECK_INT(got.type, ES_HOLE);
-	CHECK_INT(got.len, UINT32_MAX - 6);
-	es_free(&t);
-}
-
 static uint64_t cell(const struct es_extent *e, uint32_t at)
 {
 	uint64_t p = e->type <= ES_UNWRITTEN ? e->pblk.v + (at - e->lblk.v) : 0;
