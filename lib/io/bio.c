@@ -16,10 +16,9 @@
 #include "base/mem.h"
 #include "io/bio_impl.h"
 
-#define BATCH 4096u /* bios that wait at most */
-#define BATCH_BYTES                                                                  \
-	((uint64_t)4 << 20) /* enough for a few large requests: the device may begin \
-			     */
+/* What waits at most: bios, and the bytes of a few large requests, so that the device may begin. */
+#define BATCH       4096u
+#define BATCH_BYTES ((uint64_t)4 << 20)
 #define MERGE_BYTES ((uint64_t)1280 << 10)
 #define MERGE_VECS  256u
 
