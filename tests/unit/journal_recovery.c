@@ -7,6 +7,27 @@
 
 #define CSUM RO_COMPAT_METADATA_CSUM
 
+/* A fresh log with checksums, open. */
+static void start(void)
+{
+	make_log(12, 1024, 0, CSUM);
+	CHECK_INT(open_log(), 0);
+}
+
+static void change_and_commit(uint64_t from, uint32_t n, char c)
+{
+	change(from, n, c);
+	commit();
+}
+
+/* One byte of a log block; the first run of the log holds the first hundred. */
+static void damage(uint32_t lblk, size_t at)
+{
+	uint8_t byte = 'w';
+
+	CHECK_INT(dev_write(base, ((runs[0].pblk + lblk) << geom.block_bits) + at, &byte, 1), 0);
+}
+
 static void finish(void)
 {
 	close_log();
@@ -15,12 +36,9 @@ static void finish(void)
 
 TEST(recovery_gives_what_was_committed_and_nothing_else)
 {
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
-	change(64, 10, 'a');
-	commit();
-	change(70, 10, 'b');
-	commit();
+	start();
+	change_and_commit(64, 10, 'a');
+	change_and_commit(70, 10, 'b');
 	change(75, 10, 'c');
 	cut_power();
 	CHECK_INT(home(64), 0);
@@ -39,8 +57,7 @@ TEST(a_recovered_log_takes_transactions_at_once)
 	make_log(12, 1024, 0, CSUM);
 	for (int i = 0; i < 5; i++) {
 		CHECK_INT(reopen(), i > 0);
-		change(64, 4, (char)('a' + i));
-		commit();
+		change_and_commit(64, 4, (char)('a' + i));
 		cut_power();
 	}
 	CHECK_INT(reopen(), 1);
@@ -52,10 +69,8 @@ TEST(handles_wait_for_recovery)
 {
 	struct handle *h = NULL;
 
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
-	change(64, 4, 'a');
-	commit();
+	start();
+	change_and_commit(64, 4, 'a');
 	cut_power();
 	CHECK_INT(open_log(), 0);
 	CHECK(jnl_dirty(jnl));
@@ -71,10 +86,8 @@ TEST(a_revoked_block_keeps_what_came_after_the_revoke)
 {
 	uint8_t data[4096];
 
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
-	change(64, 2, 'm');
-	commit();
+	start();
+	change_and_commit(64, 2, 'm');
 	forget(64);
 	commit();
 	memset(data, 'd', sizeof(data)); /* the block is a file's now */
@@ -88,10 +101,8 @@ TEST(a_revoked_block_keeps_what_came_after_the_revoke)
 
 TEST(a_revoke_that_did_not_commit_revokes_nothing)
 {
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
-	change(64, 2, 'm');
-	commit();
+	start();
+	change_and_commit(64, 2, 'm');
 	forget(64);
 	cut_power();
 	CHECK_INT(reopen(), 1);
@@ -101,19 +112,15 @@ TEST(a_revoke_that_did_not_commit_revokes_nothing)
 
 TEST(a_block_journaled_after_its_revoke_comes_back)
 {
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
-	change(64, 1, 'a');
-	commit();
+	start();
+	change_and_commit(64, 1, 'a');
 	forget(64);
 	commit();
-	change(64, 1, 'b');
-	commit();
+	change_and_commit(64, 1, 'b');
 	/* and in the same transaction, where the revoke is taken back */
 	change(65, 1, 'a');
 	forget(65);
-	change(65, 1, 'c');
-	commit();
+	change_and_commit(65, 1, 'c');
 	cut_power();
 	CHECK_INT(reopen(), 4);
 	CHECK_INT(home(64), 'b');
@@ -123,10 +130,8 @@ TEST(a_block_journaled_after_its_revoke_comes_back)
 
 TEST(a_forgotten_block_stays_in_the_log_until_the_forgetting_commits)
 {
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
-	change(64, 1, 'a');
-	commit();
+	start();
+	change_and_commit(64, 1, 'a');
 	forget(64);
 	/* The checkpoint has to commit the forgetting first; then nothing is left to write. */
 	CHECK_INT(jnl_checkpoint(jnl, false), 0);
@@ -145,8 +150,7 @@ TEST(a_block_with_the_magic_of_the_log_survives)
 	uint8_t got[8];
 	be32 magic = be32_make(JBD2_MAGIC);
 
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
+	start();
 	h = begin(1);
 	CHECK_INT(buf_new(cache, (ek_pblk){90}, &verify_any, (struct buf_owner){0, 0}, &b), 0);
 	memcpy(b->data, &magic, 4);
@@ -224,18 +228,14 @@ static void poke_super(size_t at, uint32_t value)
 
 TEST(commits_with_the_oldest_checksum_recover_and_a_wrong_one_ends_the_log)
 {
-	uint8_t byte = 'w';
-
 	make_log(12, 1024, 0, 0);
 	poke_super(offsetof(struct jbd2_super, s_feature_compat), JBD2_COMPAT_CHECKSUM);
 	CHECK_INT(open_log(), 0);
-	change(64, 3, 'a');
-	commit();
-	change(64, 3, 'b');
-	commit();
+	change_and_commit(64, 3, 'a');
+	change_and_commit(64, 3, 'b');
 	cut_power();
 	/* log: 1 descriptor, 2-4 data, 5 commit, 6 descriptor, 7-9 data, 10 commit */
-	CHECK_INT(dev_write(base, (runs[0].pblk + 8) * 4096 + 77, &byte, 1), 0);
+	damage(8, 77);
 	CHECK_INT(reopen(), 1);
 	CHECK_INT(home(65), 'a');
 	finish();
@@ -243,17 +243,13 @@ TEST(commits_with_the_oldest_checksum_recover_and_a_wrong_one_ends_the_log)
 
 TEST(a_damaged_block_in_the_middle_of_the_log_is_an_error_and_nothing_is_written)
 {
-	uint8_t byte = 'w';
 	uint32_t n;
 
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
-	change(64, 3, 'a');
-	commit();
-	change(64, 3, 'b');
-	commit();
+	start();
+	change_and_commit(64, 3, 'a');
+	change_and_commit(64, 3, 'b');
 	cut_power();
-	CHECK_INT(dev_write(base, (runs[0].pblk + 3) * 4096 + 77, &byte, 1), 0);
+	damage(3, 77);
 	CHECK_INT(open_log(), 0);
 	base->stats.writes = 0;
 	CHECK_INT(jnl_recover(jnl, &n), -EBADMSG);
@@ -265,25 +261,21 @@ TEST(a_damaged_block_in_the_middle_of_the_log_is_an_error_and_nothing_is_written
 
 TEST(a_bad_commit_block_ends_the_log_unless_a_good_transaction_follows)
 {
-	uint8_t byte = 'w';
 	uint32_t n;
 
-	make_log(12, 1024, 0, CSUM);
-	CHECK_INT(open_log(), 0);
+	start();
 	for (int i = 0; i < 3; i++) {
-		change(64, 3, (char)('a' + i));
-		commit();
+		change_and_commit(64, 3, (char)('a' + i));
 	}
 	cut_power();
-	CHECK_INT(dev_write(base, (runs[0].pblk + 15) * 4096 + 777, &byte, 1), 0);
+	damage(15, 777);
 	CHECK_INT(reopen(), 2);
 	CHECK_INT(home(64), 'b');
 	for (int i = 0; i < 2; i++) {
-		change(64, 3, (char)('d' + i));
-		commit();
+		change_and_commit(64, 3, (char)('d' + i));
 	}
 	cut_power();
-	CHECK_INT(dev_write(base, (runs[0].pblk + 5) * 4096 + 777, &byte, 1), 0);
+	damage(5, 777);
 	CHECK_INT(open_log(), 0);
 	CHECK_INT(jnl_recover(jnl, &n), -EBADMSG);
 	cut_power();
@@ -315,8 +307,7 @@ TEST(a_version_1_superblock_is_taken_over_when_the_log_is_empty)
 	poke_super(4, JBD2_SUPER_V1);
 	poke_super(offsetof(struct jbd2_super, s_feature_incompat), 0xffffffff);
 	CHECK_INT(open_log(), 0);
-	change(64, 1, 'a');
-	commit();
+	change_and_commit(64, 1, 'a');
 	cut_power();
 	CHECK_INT(reopen(), 1);
 	CHECK_INT(home(64), 'a');
