@@ -21,14 +21,25 @@ struct dev;
 struct create_opts {
 	uint64_t size;             /* bytes */
 	uint32_t block_size;       /* 0: by size */
-	uint32_t inode_size;       /* 0: 256 */
+	uint32_t cluster_size;     /* with bigalloc; 0: sixteen blocks */
+	uint32_t inode_size;       /* 0: 256, or 128 in revision 0 */
 	uint32_t inodes;           /* 0: from inode_ratio */
 	uint32_t inode_ratio;      /* bytes per inode; 0: by size */
 	uint32_t blocks_per_group; /* 0: eight per byte of a block */
 	uint32_t flex_size;        /* groups in a flex group, 0: 16 */
 	uint32_t reserved_percent; /* blocks for root, percent; UINT32_MAX: 5 */
-	uint32_t journal_blocks;   /* 0: by size */
+	uint32_t journal_blocks;   /* 0: by size; those of fast commits come on top */
 	uint32_t compat, incompat, ro_compat;
+	uint32_t backups; /* with sparse_super2: copies of the superblock, 0 to 2 */
+	uint64_t grow_to; /* bytes that the filesystem may grow to while mounted; 0: 1024 times */
+	uint32_t stride, stripe_width; /* blocks; 0: not said */
+	uint32_t root_uid, root_gid;
+	uint16_t errors;       /* what a mount does: 1 continue, 2 read-only, 3 panic; 0: 1 */
+	uint16_t mmp_interval; /* seconds; 0: 5 */
+	uint8_t hash_version;  /* of indexed folders: 0 legacy, 1 half_md4, 2 tea */
+	bool unsigned_hash;    /* as machines do whose char has no sign */
+	bool revision0;        /* as ext2 was before it had features */
+	char mount_options[64];
 	char label[17];
 	uint8_t uuid[16], hash_seed[16];
 	struct ek_time now;
@@ -44,28 +55,40 @@ struct block_run {
 	uint64_t start, len;
 };
 
+/* A file of the plan; without blocks it is not made. */
+struct placed_file {
+	struct block_run *runs; /* contents, in order */
+	unsigned count;
+	size_t cap;
+	uint64_t blocks;      /* of contents */
+	struct block_run map; /* pointer or extent blocks outside the inode */
+};
+
 /* A filesystem as numbers. */
 struct layout {
 	struct super_raw super;
 	struct geom geom;
 	struct group_desc *desc;
-	uint32_t journal_blocks, orphan_blocks, lost_found_blocks;
-	uint64_t root, lost_found, resize_dind, orphan;
-	struct block_run *journal; /* runs of the log, in order */
-	unsigned journal_runs;
-	uint64_t tree_block; /* extent block of the journal when it has more than four runs, or 0 */
+	struct placed_file root, lost_found, journal, orphan;
+	uint32_t fast_blocks; /* of the journal, for fast commits */
+	uint64_t resize_dind, mmp;
 	struct block_run *used; /* everything beyond group metadata, sorted */
 	unsigned used_count;
-	size_t used_cap, journal_cap;
+	size_t used_cap;
 	uint64_t overhead; /* clusters */
 };
 
-/* -EINVAL with the option and value, -ENOSPC when the size cannot hold it. */
+/* -EINVAL with the option and value, -EOPNOTSUPP with the feature, -ENOSPC when the size cannot
+ * hold it. */
 int layout_plan(const struct create_opts *o, struct diag *d, struct layout *ret);
 void layout_free(struct layout *l);
 
 /* Writes the planned filesystem to dev. */
 int layout_write(const struct layout *l, const struct create_opts *o, struct dev *dev,
 		 struct diag *d);
+
+/* Writes a journal that fills dev, for filesystems elsewhere: a superblock with journal_dev and
+ * the log's behind it.  The block size must be given. */
+int create_journal_device(const struct create_opts *o, struct dev *dev, struct diag *d);
 
 #endif

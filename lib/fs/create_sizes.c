@@ -33,42 +33,6 @@ static const struct kind *kind_of(uint64_t size)
 	return k;
 }
 
-static int check_opts(const struct create_opts *o, uint32_t bs, uint32_t isize, struct diag *d)
-{
-	const char *names;
-	char text[256];
-	uint32_t lacking;
-
-	if (bs < 1024 || bs > 65536 || !is_pow2(bs))
-		return diag_set(d, -EINVAL, "block size %u: want a power of two from 1024 to 65536",
-				bs);
-	if (isize < 128 || isize > bs || !is_pow2(isize))
-		return diag_set(d, -EINVAL,
-				"inode size %u: want a power of two from 128 to the block size %u",
-				isize, bs);
-	lacking = feature_lacking(FEATURE_INCOMPAT, o->incompat, FEATURE_MAKE);
-	if (lacking != 0) {
-		names = feature_list(FEATURE_INCOMPAT, lacking, text, sizeof(text));
-		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
-	}
-	lacking = feature_lacking(FEATURE_RO_COMPAT, o->ro_compat, FEATURE_MAKE);
-	if (lacking != 0) {
-		names = feature_list(FEATURE_RO_COMPAT, lacking, text, sizeof(text));
-		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
-	}
-	lacking = feature_lacking(FEATURE_COMPAT, o->compat, FEATURE_MAKE);
-	if (lacking != 0) {
-		names = feature_list(FEATURE_COMPAT, lacking, text, sizeof(text));
-		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem with: %s", names);
-	}
-	if (isize == 128 && (o->ro_compat & RO_COMPAT_EXTRA_ISIZE) != 0)
-		return diag_set(d, -EINVAL,
-				"inode size 128 has no room for extra_isize: add -O ^extra_isize");
-	if ((o->incompat & INCOMPAT_EXTENTS) == 0)
-		return diag_set(d, -EOPNOTSUPP, "cannot make a filesystem without: extent");
-	return 0;
-}
-
 static uint32_t reserved_gdt(const struct create_opts *o, const struct sizes *z)
 {
 	uint64_t max = UINT32_MAX, groups, want;
@@ -76,19 +40,28 @@ static uint32_t reserved_gdt(const struct create_opts *o, const struct sizes *z)
 
 	if ((o->compat & COMPAT_RESIZE_INODE) == 0 || z->blocks > UINT32_MAX)
 		return 0;
-	if (z->blocks < max / 1024)
+	if (o->grow_to != 0)
+		max = MIN(max, o->grow_to / z->bs);
+	else if (z->blocks < max / 1024)
 		max = z->blocks * 1024;
+	max = MAX(max, z->blocks);
 	groups = DIV_UP(max - z->first, z->bpg);
 	want = DIV_UP(groups, per);
-	want = want > z->gdt ? want - z->gdt : 0;
-	return (uint32_t)MIN(want, (uint64_t)z->bs / 4);
+	want = MIN(want > z->gdt ? want - z->gdt : 0, (uint64_t)z->bs / 4);
+	/* With a boot block before the first superblock the copies are counted one block behind
+	 * where they are; the last must not be another cluster's. */
+	if (z->bs == 1024 && z->first == 0 && (1 + z->gdt + want) % (1u << z->log_cluster) == 0)
+		want -= MIN(want, 1u);
+	return (uint32_t)want;
 }
 
 /* Inodes a group, in whole blocks of the table and a multiple of 8. */
 static int inodes_per_group(const struct create_opts *o, struct sizes *z, struct diag *d)
 {
 	const struct kind *k = kind_of(o->size);
-	uint32_t ratio = o->inode_ratio != 0 ? o->inode_ratio : k->ratio, per = z->bs / z->isize;
+	uint32_t ratio =
+	    o->inode_ratio != 0 ? o->inode_ratio : MAX(k->ratio, z->bs << z->log_cluster);
+	uint32_t per = z->bs / z->isize;
 	uint64_t want = o->inodes != 0 ? o->inodes : z->blocks * z->bs / ratio, ipg;
 
 	if (want < 16)
@@ -111,17 +84,32 @@ static int inodes_per_group(const struct create_opts *o, struct sizes *z, struct
 	return 0;
 }
 
-static bool group_has_super(const struct create_opts *o, uint32_t group)
+/* A geometry that knows enough to say where copies lie. */
+static struct geom shape(const struct create_opts *o, const struct sizes *z)
 {
-	struct geom g = {.compat = o->compat, .ro_compat = o->ro_compat};
+	return (struct geom){.compat = o->compat,
+			     .incompat = o->incompat,
+			     .ro_compat = o->ro_compat,
+			     .block_size = z->bs,
+			     .first_data_block = z->first,
+			     .gdt_blocks = z->gdt,
+			     .first_meta_bg = (o->incompat & INCOMPAT_META_BG) != 0 ? 0 : z->gdt,
+			     .reserved_gdt = z->reserved_gdt,
+			     .descs_per_block = z->bs / z->desc_size,
+			     .backup_bgs = {z->backup_bgs[0], z->backup_bgs[1]}};
+}
 
-	return geom_has_super(&g, group);
+static void choose_backups(const struct create_opts *o, struct sizes *z)
+{
+	z->backup_bgs[0] = o->backups > 0 && z->groups > 1 ? 1 : 0;
+	z->backup_bgs[1] = o->backups > 1 && z->groups > 2 ? z->groups - 1 : 0;
 }
 
 /* One round of sizing: 1 when the last group was cut off and all must be computed anew. */
 static int size_round(const struct create_opts *o, struct sizes *z, struct diag *d)
 {
 	uint64_t rest, need;
+	struct geom g;
 	int rc;
 
 	z->groups = (uint32_t)DIV_UP(z->blocks - z->first, z->bpg);
@@ -130,12 +118,12 @@ static int size_round(const struct create_opts *o, struct sizes *z, struct diag 
 				(unsigned long long)o->size);
 	z->gdt = DIV_UP(z->groups, z->bs / z->desc_size);
 	z->reserved_gdt = reserved_gdt(o, z);
+	choose_backups(o, z);
 	rc = inodes_per_group(o, z, d);
 	if (rc < 0)
 		return rc;
-	need = 2 + z->itable;
-	if (group_has_super(o, z->groups - 1))
-		need += 1 + z->gdt + z->reserved_gdt;
+	g = shape(o, z);
+	need = 2 + z->itable + geom_base_meta(&g, z->groups - 1);
 	rest = (z->blocks - z->first) % z->bpg;
 	if (z->groups == 1) {
 		if (rest == 0)
@@ -156,6 +144,28 @@ static int size_round(const struct create_opts *o, struct sizes *z, struct diag 
 	return 1;
 }
 
+/* Clusters, and blocks of a group. */
+static int choose_group(const struct create_opts *o, struct sizes *z, struct diag *d)
+{
+	uint32_t most = z->bs >= 8192 ? 65528 : z->bs * 8, asked;
+
+	if ((o->ro_compat & RO_COMPAT_BIGALLOC) != 0) {
+		uint32_t size = o->cluster_size != 0 ? o->cluster_size : z->bs * 16;
+
+		if (!is_pow2(size) || size <= z->bs || size > MIN(512u << 20, z->bs << 15))
+			return diag_set(d, -EINVAL,
+					"cluster size %u: want a power of two from %u to %u", size,
+					z->bs * 2, z->bs << 15);
+		z->log_cluster = ilog2(size / z->bs);
+	}
+	asked = o->blocks_per_group != 0 ? o->blocks_per_group >> z->log_cluster : most;
+	z->bpg = MIN(asked, z->bs * 8) << z->log_cluster;
+	if (z->bpg >> z->log_cluster < 256 || (z->bpg >> z->log_cluster) % 8 != 0)
+		return diag_set(d, -EINVAL, "blocks per group %u: want a multiple of %u from %u",
+				z->bpg, 8u << z->log_cluster, 256u << z->log_cluster);
+	return 0;
+}
+
 int create_sizes(const struct create_opts *o, struct sizes *z, struct diag *d)
 {
 	const struct kind *k = kind_of(o->size);
@@ -163,20 +173,15 @@ int create_sizes(const struct create_opts *o, struct sizes *z, struct diag *d)
 
 	memset(z, 0, sizeof(*z));
 	z->bs = o->block_size != 0 ? o->block_size : k->block_size;
-	z->isize = o->inode_size != 0 ? o->inode_size : 256;
-	rc = check_opts(o, z->bs, z->isize, d);
+	z->isize = o->inode_size != 0 ? o->inode_size : o->revision0 ? 128 : 256;
+	rc = create_check(o, z->bs, z->isize, d);
+	if (rc == 0)
+		rc = choose_group(o, z, d);
 	if (rc < 0)
 		return rc;
-	z->bpg = o->blocks_per_group != 0 ? o->blocks_per_group : MIN(z->bs * 8, 65528u * 8);
-	z->bpg = MIN(z->bpg, z->bs * 8);
-	if (z->bs * 8 > 65535 && o->blocks_per_group == 0)
-		z->bpg = z->bs >= 8192 ? 65528 : z->bpg;
-	if (z->bpg < 256 || z->bpg % 8 != 0)
-		return diag_set(d, -EINVAL, "blocks per group %u: want a multiple of 8 from 256",
-				z->bpg);
-	z->first = z->bs == 1024 ? 1 : 0;
+	z->first = z->bs == 1024 && z->log_cluster == 0 ? 1 : 0;
 	z->desc_size = (o->incompat & INCOMPAT_64BIT) != 0 ? 64 : 32;
-	z->blocks = o->size / z->bs;
+	z->blocks = o->size / z->bs >> z->log_cluster << z->log_cluster;
 	if ((o->incompat & INCOMPAT_64BIT) == 0 && z->blocks > UINT32_MAX)
 		return diag_set(d, -EINVAL, "size %llu: more than 2^32 blocks need 64bit",
 				(unsigned long long)o->size);
@@ -202,14 +207,47 @@ static void super_identity(const struct create_opts *o, struct super_raw *sb)
 	memcpy(sb->s_volume_name, o->label, 16);
 	for (unsigned i = 0; i < 4; i++)
 		memcpy(&sb->s_hash_seed[i], o->hash_seed + (size_t)i * 4, 4);
-	sb->s_def_hash_version = 1;
-	sb->s_flags = le32_make(SUPER_FLAG_SIGNED_HASH);
+	sb->s_def_hash_version = o->hash_version;
+	sb->s_flags =
+	    le32_make(o->unsigned_hash ? SUPER_FLAG_UNSIGNED_HASH : SUPER_FLAG_SIGNED_HASH);
 	sb->s_mkfs_time = le32_make((uint32_t)o->now.sec);
 	sb->s_wtime = sb->s_mkfs_time;
 	sb->s_lastcheck = sb->s_mkfs_time;
 	sb->s_mkfs_time_hi = (uint8_t)(o->now.sec >> 32);
 	sb->s_wtime_hi = sb->s_mkfs_time_hi;
 	sb->s_lastcheck_hi = sb->s_mkfs_time_hi;
+}
+
+static void super_features(const struct create_opts *o, const struct sizes *z, struct super_raw *sb)
+{
+	sb->s_rev_level = le32_make(1);
+	sb->s_first_ino = le32_make(INUM_FIRST);
+	sb->s_inode_size = le16_make((uint16_t)z->isize);
+	sb->s_feature_compat = le32_make(o->compat);
+	sb->s_feature_incompat = le32_make(o->incompat);
+	sb->s_feature_ro_compat = le32_make(o->ro_compat);
+	sb->s_reserved_gdt_blocks = le16_make((uint16_t)z->reserved_gdt);
+	if (z->reserved_gdt != 0 && z->bs >= 4096) /* the resize inode claims more than 2 GiB */
+		sb->s_feature_ro_compat = le32_make(o->ro_compat | RO_COMPAT_LARGE_FILE);
+	sb->s_desc_size = le16_make((uint16_t)(z->desc_size == 64 ? 64 : 0));
+	sb->s_default_mount_opts = le32_make(0xC); /* user_xattr, acl */
+	if (z->isize > 128) {
+		sb->s_min_extra_isize = le16_make(32);
+		sb->s_want_extra_isize = le16_make(32);
+	}
+	if ((o->incompat & INCOMPAT_FLEX_BG) != 0)
+		sb->s_log_groups_per_flex = (uint8_t)ilog2(o->flex_size != 0 ? o->flex_size : 16);
+	if ((o->ro_compat & RO_COMPAT_METADATA_CSUM) != 0)
+		sb->s_checksum_type = 1;
+	if ((o->incompat & INCOMPAT_MMP) != 0)
+		sb->s_mmp_update_interval = le16_make(o->mmp_interval != 0 ? o->mmp_interval : 5);
+	if ((o->compat & COMPAT_SPARSE_SUPER2) != 0) {
+		sb->s_backup_bgs[0] = le32_make(z->backup_bgs[0]);
+		sb->s_backup_bgs[1] = le32_make(z->backup_bgs[1]);
+	}
+	sb->s_raid_stride = le16_make((uint16_t)o->stride);
+	sb->s_raid_stripe_width = le32_make(o->stripe_width);
+	memcpy(sb->s_mount_opts, o->mount_options, sizeof(sb->s_mount_opts));
 }
 
 void create_super(const struct create_opts *o, const struct sizes *z, struct super_raw *sb)
@@ -225,29 +263,14 @@ void create_super(const struct create_opts *o, const struct sizes *z, struct sup
 		       &sb->s_r_blocks_count_hi);
 	sb->s_first_data_block = le32_make(z->first);
 	sb->s_log_block_size = le32_make(log_block);
-	sb->s_log_cluster_size = le32_make(log_block);
+	sb->s_log_cluster_size = le32_make(log_block + z->log_cluster);
 	sb->s_blocks_per_group = le32_make(z->bpg);
-	sb->s_clusters_per_group = le32_make(z->bpg);
+	sb->s_clusters_per_group = le32_make(z->bpg >> z->log_cluster);
 	sb->s_inodes_per_group = le32_make(z->ipg);
 	sb->s_max_mnt_count = le16_make(0xffff);
 	sb->s_magic = le16_make(SUPER_MAGIC);
 	sb->s_state = le16_make(SUPER_STATE_VALID);
-	sb->s_errors = le16_make(1);
-	sb->s_rev_level = le32_make(1);
-	sb->s_first_ino = le32_make(INUM_FIRST);
-	sb->s_inode_size = le16_make((uint16_t)z->isize);
-	sb->s_feature_compat = le32_make(o->compat);
-	sb->s_feature_incompat = le32_make(o->incompat);
-	sb->s_feature_ro_compat = le32_make(o->ro_compat);
-	sb->s_reserved_gdt_blocks = le16_make((uint16_t)z->reserved_gdt);
-	sb->s_desc_size = le16_make((uint16_t)(z->desc_size == 64 ? 64 : 0));
-	sb->s_default_mount_opts = le32_make(0xC); /* user_xattr, acl */
-	if (z->isize > 128 && (o->ro_compat & RO_COMPAT_EXTRA_ISIZE) != 0) {
-		sb->s_min_extra_isize = le16_make(32);
-		sb->s_want_extra_isize = le16_make(32);
-	}
-	if ((o->incompat & INCOMPAT_FLEX_BG) != 0)
-		sb->s_log_groups_per_flex = (uint8_t)ilog2(o->flex_size != 0 ? o->flex_size : 16);
-	if ((o->ro_compat & RO_COMPAT_METADATA_CSUM) != 0)
-		sb->s_checksum_type = 1;
+	sb->s_errors = le16_make(o->errors != 0 ? o->errors : 1);
+	if (!o->revision0)
+		super_features(o, z, sb);
 }

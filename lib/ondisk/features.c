@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define R   FEATURE_READ
+#define RM  (FEATURE_READ | FEATURE_MAKE)
 #define RW  (FEATURE_READ | FEATURE_WRITE)
 #define RWM (FEATURE_READ | FEATURE_WRITE | FEATURE_MAKE)
 #define C   FEATURE_COMPAT
@@ -19,13 +20,13 @@ const struct feature feature_table[] = {
     {C, COMPAT_EXT_ATTR, "ext_attr", RWM},
     {C, COMPAT_RESIZE_INODE, "resize_inode", RWM},
     {C, COMPAT_DIR_INDEX, "dir_index", RWM},
-    {C, COMPAT_SPARSE_SUPER2, "sparse_super2", R},
-    {C, COMPAT_FAST_COMMIT, "fast_commit", R},
-    {C, COMPAT_STABLE_INODES, "stable_inodes", R},
+    {C, COMPAT_SPARSE_SUPER2, "sparse_super2", RM},
+    {C, COMPAT_FAST_COMMIT, "fast_commit", RM},
+    {C, COMPAT_STABLE_INODES, "stable_inodes", RM},
     {C, COMPAT_ORPHAN_FILE, "orphan_file", RWM},
     {I, INCOMPAT_FILETYPE, "filetype", RWM},
     {I, INCOMPAT_RECOVER, "needs_recovery", RW},
-    {I, INCOMPAT_META_BG, "meta_bg", R},
+    {I, INCOMPAT_META_BG, "meta_bg", RM},
     {I, INCOMPAT_EXTENTS, "extent", RWM},
     {I, INCOMPAT_EXTENTS, "extents", RWM},
     {I, INCOMPAT_64BIT, "64bit", RWM},
@@ -33,12 +34,12 @@ const struct feature feature_table[] = {
     {I, INCOMPAT_CSUM_SEED, "metadata_csum_seed", RWM},
     {I, INCOMPAT_COMPRESSION, "compression", 0},
     {I, INCOMPAT_JOURNAL_DEV, "journal_dev", 0},
-    {I, INCOMPAT_MMP, "mmp", R},
-    {I, INCOMPAT_EA_INODE, "ea_inode", R},
+    {I, INCOMPAT_MMP, "mmp", RM},
+    {I, INCOMPAT_EA_INODE, "ea_inode", RM},
     {I, INCOMPAT_DIRDATA, "dirdata", 0},
-    {I, INCOMPAT_LARGEDIR, "large_dir", R},
-    {I, INCOMPAT_INLINE_DATA, "inline_data", R},
-    {I, INCOMPAT_ENCRYPT, "encrypt", R},
+    {I, INCOMPAT_LARGEDIR, "large_dir", RM},
+    {I, INCOMPAT_INLINE_DATA, "inline_data", RM},
+    {I, INCOMPAT_ENCRYPT, "encrypt", RM},
     {I, INCOMPAT_CASEFOLD, "casefold", 0},
     {O, RO_COMPAT_SPARSE_SUPER, "sparse_super", RWM},
     {O, RO_COMPAT_LARGE_FILE, "large_file", RWM},
@@ -51,13 +52,13 @@ const struct feature feature_table[] = {
     {O, RO_COMPAT_EXTRA_ISIZE, "extra_isize", RWM},
     {O, RO_COMPAT_HAS_SNAPSHOT, "has_snapshot", R},
     {O, RO_COMPAT_QUOTA, "quota", R},
-    {O, RO_COMPAT_BIGALLOC, "bigalloc", R},
+    {O, RO_COMPAT_BIGALLOC, "bigalloc", RM},
     {O, RO_COMPAT_METADATA_CSUM, "metadata_csum", RWM},
     {O, RO_COMPAT_REPLICA, "replica", R},
     {O, RO_COMPAT_READONLY, "read-only", R},
-    {O, RO_COMPAT_PROJECT, "project", R},
+    {O, RO_COMPAT_PROJECT, "project", RM},
     {O, RO_COMPAT_SHARED_BLOCKS, "shared_blocks", R},
-    {O, RO_COMPAT_VERITY, "verity", R},
+    {O, RO_COMPAT_VERITY, "verity", RM},
     {O, RO_COMPAT_ORPHAN_PRESENT, "orphan_present", RW},
     {C, 0, NULL, 0},
 };

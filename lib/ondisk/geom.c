@@ -126,14 +126,16 @@ static uint32_t super_blocks(const struct geom *g, uint32_t group)
 	return group == 0 && g->block_size == 1024 && g->first_data_block == 0 ? 2 : 1;
 }
 
+ek_pblk geom_gdt_block_in(const struct geom *g, uint32_t group)
+{
+	return (ek_pblk){geom_group_start(g, group).v + super_blocks(g, group)};
+}
+
 ek_pblk geom_gdt_block(const struct geom *g, uint32_t n)
 {
-	uint32_t group;
-
 	if (n < g->first_meta_bg)
 		return (ek_pblk){(uint64_t)g->first_data_block + super_blocks(g, 0) + n};
-	group = n * g->descs_per_block;
-	return (ek_pblk){geom_group_start(g, group).v + super_blocks(g, group)};
+	return geom_gdt_block_in(g, n * g->descs_per_block);
 }
 
 uint32_t geom_base_meta(const struct geom *g, uint32_t group)

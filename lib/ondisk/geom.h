@@ -129,6 +129,9 @@ bool geom_has_super(const struct geom *g, uint32_t group);
 /* Block that holds descriptor table block n (primary copy), meta_bg included. */
 ek_pblk geom_gdt_block(const struct geom *g, uint32_t n);
 
+/* With meta_bg: where a group keeps its copy of its block of descriptors. */
+ek_pblk geom_gdt_block_in(const struct geom *g, uint32_t group);
+
 /* Blocks at the start of a group taken by superblock, descriptors and reserved descriptors. */
 uint32_t geom_base_meta(const struct geom *g, uint32_t group);
 

@@ -21,6 +21,29 @@ load ../lib/common
 	done
 }
 
+@test "images with old and rare features are clean, and the kernel mounts them" {
+	local shape n=0
+	for shape in "64M -O ^extent,^64bit" "300M -O ^extent,^64bit,^flex_bg,^metadata_csum" \
+		"40M -b 4K -O ^extent,orphan_file" "96M -b 1K -J 80M -O ^extent" "300M -O meta_bg,^resize_inode" \
+		"700M -b 2K -O meta_bg,^resize_inode,^flex_bg" "100M -O sparse_super2" "300M -O bigalloc" \
+		"300M -b 1K -O bigalloc" "1G -b 4K -O bigalloc" "64M -O fast_commit" "64M -O mmp" \
+		"64M -O ^sparse_super,^resize_inode" "64M -O ea_inode,verity,stable_inodes" \
+		"64M -I 128 -O ^extra_isize,^filetype,^dir_index"; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086 # a shape is several words
+		make_image "$n.img" $shape
+		[ "$shape" = "64M -O mmp" ] || mount_image "$n.img" "mnt$n" # a guarded one mounts after 10 s
+	done
+}
+
+@test "features that need or exclude each other are refused, with the way out" {
+	x 2 create -s 64M -O bigalloc,^extent a.img
+	has "$err" "feature bigalloc needs extent: add -O extent"
+	x 2 create -s 64M -O meta_bg a.img
+	has "$err" "feature resize_inode excludes meta_bg: add -O ^meta_bg"
+	[ ! -e a.img ]
+}
+
 @test "however few inodes are asked for, the reserved ones have a place" {
 	local n
 	for n in 1 11 12 16 40 64 88 128; do
@@ -78,8 +101,8 @@ load ../lib/common
 	has "$err" "block size 3000"
 	x 6 create -s 16M -O frobnicate a.img
 	has "$err" "frobnicate"
-	x 6 create -s 16M -O bigalloc a.img
-	has "$err" "bigalloc"
+	x 6 create -s 16M -O quota a.img
+	has "$err" "quota"
 	x 2 create -s 16M -L "seventeen letters!" a.img
 	x 2 create -s 16M -U nonsense a.img
 	x 2 create a.img
