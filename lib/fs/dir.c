@@ -350,7 +350,11 @@ static int add_linear(struct task *t, struct ek_inode *dir, const struct new_ent
 
 static int add(struct task *t, struct ek_inode *dir, const struct new_entry *e)
 {
-	int rc = htree_in_use(dir) ? htree_add(t, dir, e) : -ENODATA;
+	int rc = inode_is_inline(dir) ? inline_dir_add(t, dir, e) : 1;
+
+	if (rc <= 0)
+		return rc;
+	rc = htree_in_use(dir) ? htree_add(t, dir, e) : -ENODATA;
 
 	if (rc != -ENODATA)
 		return rc;
@@ -380,13 +384,27 @@ int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len
 	return inode_mark_dirty(t, dir, MARK_DIR);
 }
 
+static int remove_inline(struct task *t, struct ek_inode *dir, const char *name, uint32_t len)
+{
+	int rc = inline_dir_remove(t, dir, name, len);
+
+	if (rc == 0) {
+		names_note(dir->img->names, dir, name, len, (ek_inum){0});
+		changed(dir);
+	}
+	return rc;
+}
+
 int dir_remove(struct task *t, struct ek_inode *dir, const char *name, uint32_t len)
 {
 	struct dirent_raw *e, *prev;
 	struct buf *b;
 	void *view;
-	int rc = find(t, dir, name, len, &b, &e, &prev);
+	int rc;
 
+	if (inode_is_dir(dir) && inode_is_inline(dir))
+		return remove_inline(t, dir, name, len);
+	rc = find(t, dir, name, len, &b, &e, &prev);
 	if (rc < 0)
 		return rc;
 	rc = handle_write(t->user.current, b, &view);
@@ -406,8 +424,15 @@ int dir_set(struct task *t, struct ek_inode *dir, const char *name, uint32_t len
 	struct dirent_raw *e, *prev;
 	struct buf *b;
 	void *view;
-	int rc = find(t, dir, name, len, &b, &e, &prev);
+	int rc;
 
+	if (inode_is_dir(dir) && inode_is_inline(dir)) {
+		rc = inline_dir_set(t, dir, name, len, target->ino.v, type_of(target));
+		if (rc == 0)
+			names_note(dir->img->names, dir, name, len, target->ino);
+		return rc;
+	}
+	rc = find(t, dir, name, len, &b, &e, &prev);
 	if (rc < 0)
 		return rc;
 	rc = handle_write(t->user.current, b, &view);
@@ -439,8 +464,11 @@ int dir_init(struct task *t, struct ek_inode *dir, ek_inum parent)
 	const struct geom *g = &dir->img->geom;
 	struct buf *b;
 	uint32_t n;
-	int rc = dir_block_append(t, dir, &n, &b);
+	int rc = inline_dir_init(t, dir, parent);
 
+	if (rc != -ENOSPC)
+		return rc;
+	rc = dir_block_append(t, dir, &n, &b);
 	if (rc < 0)
 		return rc;
 	put_entry(g, b->data, 12, dir->ino.v, ".");

@@ -11,6 +11,7 @@
 #include "fs/credits.h"
 #include "fs/data.h"
 #include "fs/extent.h"
+#include "fs/inline.h"
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 
@@ -303,6 +304,9 @@ int inode_fallocate(struct task *t, struct ek_inode *inode, int mode, uint64_t o
 		return -EINVAL;
 	if (off > limit || len > limit - off)
 		return -EFBIG;
+	rc = inline_to_blocks(t, inode);
+	if (rc < 0)
+		return rc;
 	count(&t->img->counters, COUNTER_FALLOCATE, 1);
 	r = range_of(inode, off, len);
 	switch (mode & ~FALLOC_FL_KEEP_SIZE) {

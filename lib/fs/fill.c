@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "fs/file.h"
+#include "fs/inline.h"
 #include "fs/inode.h"
 #include "fs/session.h"
 #include "io/dev.h"
@@ -146,10 +147,33 @@ static int set_length(struct fill *p, uint64_t size)
 	return inode_mark_dirty(p->t, inode, MARK_FALLOCATE);
 }
 
+/* Contents that the inode may have room for: 1 when they are there. */
+static int fill_inode(struct fill *p, const void *bytes, uint64_t len)
+{
+	return len <= p->t->img->geom.inode_size ? inline_fill(p->t, p->inode, bytes, len) : 0;
+}
+
+static int fill_small(struct fill *p, uint64_t size)
+{
+	size_t got;
+	int rc;
+
+	if (!inode_may_inline(p->inode) || size > p->t->img->geom.inode_size)
+		return 0;
+	rc = read_host(p, p->base, size, &got);
+	if (rc < 0)
+		return rc;
+	memset(p->piece + got, 0, size - got);
+	return fill_inode(p, p->piece, size);
+}
+
 static int fill_from_file(struct fill *p, uint64_t size)
 {
 	uint64_t at = 0, from, to;
+	int done = fill_small(p, size);
 
+	if (done != 0)
+		return MIN(done, 0);
 	while (at < size) {
 		int rc = next_data(p, at, size, &from, &to);
 
@@ -170,8 +194,11 @@ static int fill_from_stream(struct fill *p)
 
 	do {
 		rc = read_host(p, -1, PIECE, &got);
+		if (rc == 0 && off == 0)
+			rc = fill_inode(p, p->piece, got);
 		if (rc == 0)
 			rc = store(p, off, p->piece, got);
+		rc = MIN(rc, 0);
 		if (rc == 0)
 			rc = tell_progress(p, got);
 		off += got;
@@ -182,9 +209,11 @@ static int fill_from_stream(struct fill *p)
 static int fill_from_bytes(struct fill *p)
 {
 	uint64_t off = 0;
-	int rc = 0;
+	int rc = fill_inode(p, p->src->bytes, p->src->len);
 
-	while (rc == 0 && off < p->src->len) {
+	if (rc != 0)
+		return MIN(rc, 0);
+	while (off < p->src->len && rc == 0) {
 		size_t n = (size_t)MIN((uint64_t)PIECE, p->src->len - off);
 
 		memcpy(p->piece, p->src->bytes + off, n);

@@ -235,6 +235,8 @@ static int read_record(struct ek_inode *inode)
 		return diag_set(&img->diag, -ESTALE, "inode %u is not in use", inode->ino.v);
 	inode->size = inode->rec.size;
 	inode->serialised_size = inode->rec.size;
+	if ((inode->rec.flags & INODE_INLINE_DATA) != 0)
+		inode->state |= INODE_STATE_MAY_INLINE;
 	return verify_shape(inode);
 }
 

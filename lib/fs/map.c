@@ -14,6 +14,7 @@
 #include "fs/blocks.h"
 #include "fs/extent.h"
 #include "fs/indirect.h"
+#include "fs/inline.h"
 #include "fs/inode_cache.h"
 #include "io/dev.h"
 
@@ -115,7 +116,19 @@ int map_changeable(const struct ek_inode *inode)
 	bool has_blocks = inode_is_file(inode) || inode_is_dir(inode) ||
 			  (S_ISLNK(inode->rec.mode) && !inode_is_fast_symlink(inode));
 
-	return has_blocks && !inode_has_extents(inode) ? no_extents(inode) : 0;
+	return has_blocks && !inode_has_extents(inode) && !inode_is_inline(inode)
+		   ? no_extents(inode)
+		   : 0;
+}
+
+static void hole_up_to_delayed(struct ek_inode *inode, struct map *m)
+{
+	struct es_extent delayed;
+
+	if (es_find(&inode->es, ES_DELAYED, m->lblk, &delayed) && delayed.lblk.v > m->lblk.v)
+		m->len = MIN(m->len, delayed.lblk.v - m->lblk.v);
+	m->state = MAP_HOLE;
+	m->pblk = (ek_pblk){0};
 }
 
 int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
@@ -125,6 +138,10 @@ int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
 	m->fresh = false;
 	if (es_lookup(&inode->es, m->lblk, &e)) {
 		answer(m, &e);
+		return 0;
+	}
+	if (inode_is_inline(inode)) { /* there is no tree to ask */
+		hole_up_to_delayed(inode, m);
 		return 0;
 	}
 	return inode_has_extents(inode) ? query(inode, m) : query_pointers(inode, m);
@@ -351,6 +368,7 @@ int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned f
 	m->fresh = false;
 	if (!inode_has_extents(inode))
 		return no_extents(inode);
+	inode->state &= ~(unsigned)INODE_STATE_MAY_INLINE; /* what has blocks keeps them */
 	if (es_lookup(&inode->es, m->lblk, &e)) {
 		answer(m, &e);
 	} else {
@@ -452,6 +470,8 @@ int map_next(struct task *t, struct ek_inode *inode, ek_lblk from, struct map *r
 	struct extent x;
 	int rc;
 
+	if (inode_is_inline(inode))
+		return 0;
 	if (!inode_has_extents(inode))
 		return next_by_pointers(inode, from, ret);
 	rc = ext_path_find(inode, from, &p);

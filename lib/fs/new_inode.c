@@ -61,6 +61,9 @@ static void fill(struct task *t, struct ek_inode *inode, const struct ek_inode *
 		ext_root_init(inode);
 	}
 	inode->state |= INODE_STATE_NEW;
+	if (geom_incompat(&img->geom, INCOMPAT_INLINE_DATA) &&
+	    (S_ISDIR(mode) || (S_ISREG(mode) && (r->flags & INODE_DAX) == 0)))
+		inode->state |= INODE_STATE_MAY_INLINE;
 }
 
 int inode_new(struct task *t, struct ek_inode *dir, uint16_t mode, const char *name,

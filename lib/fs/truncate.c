@@ -11,6 +11,7 @@
 #include "fs/credits.h"
 #include "fs/data.h"
 #include "fs/extent.h"
+#include "fs/inline.h"
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 #include "fs/xattr.h"
@@ -72,6 +73,8 @@ int inode_truncate_blocks(struct task *t, struct ek_inode *inode)
 	count(&t->img->counters, COUNTER_TRUNCATE, 1);
 	if (inode->size == 0 && !t->img->opts.noauto_da_alloc)
 		inode->state |= INODE_STATE_DA_ALLOC_CLOSE;
+	if (inode_is_inline(inode))
+		return inline_truncate(t, inode);
 	rc = task_start_inode(t, inode, HANDLE_TRUNCATE, credits_truncate(inode), 0, &h);
 	if (rc < 0)
 		return rc;
@@ -111,12 +114,26 @@ static uint64_t size_limit(const struct ek_inode *inode)
 	return (uint64_t)(UINT32_MAX - 1) << inode->img->geom.block_bits;
 }
 
+/* Linux lets an inline file grow as far as it has room already. */
+static int make_room(struct task *t, struct ek_inode *inode, uint64_t size)
+{
+	uint32_t room;
+	int rc;
+
+	if (!inode_is_inline(inode))
+		return 0;
+	rc = inline_size(inode, &room);
+	return rc < 0 || size <= room ? rc : inline_to_blocks(t, inode);
+}
+
 static int change_size(struct task *t, struct ek_inode *inode, uint64_t size)
 {
 	uint64_t old = inode->size;
 	bool shrink = size < old;
-	int rc;
+	int rc = make_room(t, inode, size);
 
+	if (rc < 0)
+		return rc;
 	if (shrink)
 		count(&t->img->counters, COUNTER_BEGIN_ORDERED_TRUNCATE, 1);
 	rc = store_size(t, inode, size, shrink);

@@ -150,6 +150,14 @@ static void bounds(const struct xattr_area *a, uint32_t *last, uint32_t *low)
 	*last = at;
 }
 
+uint32_t xattr_area_room(const struct xattr_area *a)
+{
+	uint32_t last, low;
+
+	bounds(a, &last, &low);
+	return low > last + 4 ? low - last - 4 : 0;
+}
+
 /* Takes a value out of the packed end: lower ones move up. */
 static void drop_value(struct xattr_area *a, const struct xattr_entry *victim)
 {

@@ -59,6 +59,9 @@ struct xattr_entry *xattr_area_next(const struct xattr_area *a, uint32_t *at);
 int xattr_area_set(struct xattr_area *a, uint8_t index, const char *name, uint32_t len,
 		   const void *value, uint32_t size, bool sorted);
 
+/* Bytes between the end mark and the lowest value. */
+uint32_t xattr_area_room(const struct xattr_area *a);
+
 /* True when no entry is left. */
 bool xattr_area_empty(const struct xattr_area *a);
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "fs/inline.h"
 #include "fs/map.h"
 #include "io/bio.h"
 #include "io/dev.h"
@@ -103,14 +104,16 @@ int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 	uint8_t *buf;
 	int rc;
 
-	if (((pos | len) & mask) != 0 || mapping_of(inode) == NULL)
+	if (((pos | len) & mask) != 0 || mapping_of(inode) == NULL || inode_is_inline(inode))
 		return pc_write(t, inode, pos, len, src, flags);
 	if (pos + len > (uint64_t)(UINT32_MAX - 1) << bits)
 		return -EFBIG;
 	buf = mem_aligned(4096, PIECE);
 	if (buf == NULL)
 		return diag_set(&inode->img->diag, -ENOMEM, "out of memory for direct I/O");
-	rc = inode_touch_modify(t, inode);
+	rc = inline_to_blocks(t, inode); /* it is not inline, and may not become so */
+	if (rc == 0)
+		rc = inode_touch_modify(t, inode);
 	if (rc == 0)
 		rc = settle_cache(pc, inode, pos, len);
 	while (rc == 0 && done < len) {
@@ -142,7 +145,7 @@ int64_t pc_direct_read(struct task *t, struct ek_inode *inode, uint64_t pos, uin
 	if (pos >= inode->size)
 		return 0;
 	len = MIN(len, inode->size - pos);
-	if ((pos & mask) != 0 || buf == NULL)
+	if ((pos & mask) != 0 || buf == NULL || inode_is_inline(inode))
 		return pc_read(t, inode, pos, len, buf, NULL);
 	rc = settle_cache(pc_of(inode), inode, pos, len);
 	if (rc == 0)

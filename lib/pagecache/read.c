@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fs/inline.h"
 #include "fs/map.h"
 #include "io/bio.h"
 #include "io/dev.h"
@@ -16,6 +17,7 @@
 
 static int read_blocks(struct folio *f, uint32_t from, const struct map *m)
 {
+	struct ek_inode *inode = f->map->inode;
 	struct pagecache *pc = f->map->pc;
 	unsigned bits = pc_block_bits(pc);
 	uint8_t *to = f->data + ((size_t)from << bits);
@@ -23,7 +25,9 @@ static int read_blocks(struct folio *f, uint32_t from, const struct map *m)
 
 	if (m->state != MAP_MAPPED) {
 		memset(to, 0, n);
-		return 0;
+		if (!inode_is_inline(inode) || m->lblk.v != 0)
+			return 0;
+		return inline_read(inode, 0, to, (size_t)MIN((uint64_t)n, inode->size));
 	}
 	/* Data of this place may still be on its way out. */
 	if (pc->writes_in_flight != 0) {

@@ -12,8 +12,10 @@
 
 #include "base/check.h"
 #include "base/copy.h"
+#include "fs/inline.h"
 #include "fs/map.h"
 #include "pagecache/hooks.h"
+#include "pagecache/inline_write.h"
 #include "pagecache/pagecache.h"
 #include "pagecache/prepare.h"
 
@@ -33,7 +35,7 @@ static void copy_bytes(struct mapping *m, uint8_t *to, const uint8_t *from, uint
 		memcpy(to, from, n);
 }
 
-static void copy_in(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
+void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
 		    uint64_t n)
 {
 	uint8_t *to = f->data + (pos - folio_pos(f));
@@ -90,7 +92,7 @@ static int store_growth(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 	return handle_end(h, rc);
 }
 
-static void tell_folio(const struct folio *f, uint64_t pos, uint64_t len)
+void write_tell(const struct folio *f, uint64_t pos, uint64_t len)
 {
 	const struct mapping *m = f->map;
 
@@ -113,7 +115,7 @@ static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len
 	    (f->blocks == 1 || folio_all(f, BLOCK_UPTODATE, 0, f->blocks)))
 		f->flags |= FOLIO_UPTODATE;
 	folio_mark_dirty(f);
-	tell_folio(f, pos, len);
+	write_tell(f, pos, len);
 	if (end <= old)
 		return 0;
 	inode->size = end;
@@ -169,7 +171,11 @@ static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint
 	struct folio *f = NULL;
 	struct handle *h;
 	uint64_t old = inode->size;
-	int rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE,
+	int rc = inline_write_now(t, m, pos, *len, src, done);
+
+	if (rc != 0)
+		return MIN(rc, 0);
+	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE,
 				  map_credits(inode, 1u << m->pc->max_order, 1) + 1, 0, &h);
 
 	if (rc < 0)
@@ -177,7 +183,7 @@ static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint
 	count(m->pc->counters, COUNTER_WRITE_BEGIN, 1);
 	rc = write_now(t, m, pos, len, &f);
 	if (rc == 0) {
-		copy_in(f, pos, src, done, *len);
+		write_copy(f, pos, src, done, *len);
 		rc = write_end(t, f, pos, *len);
 		count(m->pc->counters, COUNTER_WRITE_END, 1);
 		if (rc == 0 && inode->size > old) {
@@ -211,9 +217,9 @@ static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struc
 	count(c, COUNTER_DA_WRITE_BEGIN, 1);
 	count(c, COUNTER_DA_WRITE_END, 1);
 	count(c, COUNTER_PAGE_LOCKS, 1);
-	copy_in(f, pos, src, 0, len);
+	write_copy(f, pos, src, 0, len);
 	folio_set(f, BLOCK_DIRTY, first, n);
-	tell_folio(f, pos, len);
+	write_tell(f, pos, len);
 	return true;
 }
 
@@ -228,10 +234,13 @@ static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t
 	if (space_is_tight(&m->pc->img->groups.space))
 		return write_chunk_now(t, m, pos, len, src, done);
 	count(m->pc->counters, COUNTER_DA_WRITE_BEGIN, 1);
+	rc = inline_write_delayed(t, m, pos, *len, src, done);
+	if (rc != 0)
+		return MIN(rc, 0);
 	rc = prepare_write(t, m, pos, len, &f);
 	if (rc < 0)
 		return rc;
-	copy_in(f, pos, src, done, *len);
+	write_copy(f, pos, src, done, *len);
 	count(m->pc->counters, COUNTER_DA_WRITE_END, 1);
 	return write_end(t, f, pos, *len);
 }
@@ -256,7 +265,7 @@ static int check_write(struct ek_inode *inode, uint64_t pos, uint64_t *len)
 	limit = MIN(limit, (uint64_t)UINT32_MAX << PAGE_BITS);
 	if (!inode_is_file(inode))
 		return inode_is_dir(inode) ? -EISDIR : -EINVAL;
-	if ((inode->rec.flags & INODE_EXTENTS) == 0)
+	if ((inode->rec.flags & (INODE_EXTENTS | INODE_INLINE_DATA)) == 0)
 		return diag_set(&inode->img->diag, -EOPNOTSUPP,
 				"unsupported: inode %u is not mapped by extents", inode->ino.v);
 	if (pos >= limit)
@@ -351,6 +360,8 @@ int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 	len = pos < end ? MIN(len, end - pos) : 0;
 	if (rc == 0 && len != 0)
 		rc = inode_touch_modify(t, inode);
+	if (rc == 0 && len != 0)
+		rc = inline_to_blocks(t, inode);
 	while (rc == 0 && done < len) {
 		uint64_t at = pos + done, n = MIN(len - done, PAGE_BYTES - (at & mask));
 		uint64_t kept = at < inode->size ? MIN(n, inode->size - at) : 0;
@@ -361,8 +372,8 @@ int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 			break;
 		f = fault_page(t, m, at & ~mask, &rc);
 		if (f != NULL && kept != 0) {
-			copy_in(f, at, src, done, kept);
-			tell_folio(f, at, kept);
+			write_copy(f, at, src, done, kept);
+			write_tell(f, at, kept);
 		}
 		done += n;
 	}

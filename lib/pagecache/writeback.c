@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fs/inline.h"
 #include "fs/map.h"
 #include "io/bio.h"
 #include "pagecache/hooks.h"
@@ -438,6 +439,18 @@ static void start_pass(struct pass *p, struct task *t, struct mapping *m, struct
 	p->bio.len = 0;
 }
 
+/* Folios of an inline file are dirty only when a write found no room in the inode. */
+static int leave_inode(struct task *t, struct ek_inode *inode)
+{
+	struct handle *h;
+	int rc;
+
+	if (!inode_is_inline(inode))
+		return 0;
+	rc = task_start_inode(t, inode, HANDLE_INODE, 1, 0, &h);
+	return rc < 0 ? rc : handle_end(h, inline_destroy(t, inode));
+}
+
 int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 {
 	struct pass p;
@@ -448,6 +461,9 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 	count(m->pc->counters, COUNTER_WRITEPAGES_RESULT, 1);
 	if (m->dirty_pages == 0)
 		return 0;
+	rc = leave_inode(t, m->inode);
+	if (rc < 0)
+		return rc;
 	start_pass(&p, t, m, wbc);
 	p.tag = wbc->sync_all || wbc->tagged ? TAG_TOWRITE : TAG_DIRTY;
 	first = mapping_head(m, wbc->cyclic ? m->writeback_index : page_of(wbc->start));

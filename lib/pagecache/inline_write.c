@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Buffered writes to inline files, as Linux 6.18 does them (delalloc-facts 3.2, 3.3).
+ *
+ * The handle that makes room in the inode stays open over the copy into the folio and the copy from
+ * there into the inode; the folio is clean afterwards.  A write that finds no room makes block 0
+ * delayed and its folio dirty, and the inode keeps the old bytes until writeback; without delayed
+ * allocation the block takes over at once.
+ */
+#include "pagecache/inline_write.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "fs/data.h"
+#include "fs/inline.h"
+#include "fs/map.h"
+#include "pagecache/hooks.h"
+#include "pagecache/pagecache.h"
+#include "pagecache/prepare.h"
+
+/* The first folio, with the bytes that the inode has. */
+static struct folio *first_folio(struct task *t, struct mapping *m, int *rc)
+{
+	struct folio *f = prepare_folio(t, m, 0, 1, rc);
+
+	if (f == NULL)
+		return NULL;
+	count(m->pc->counters, COUNTER_PAGE_LOCKS, 1);
+	if (inode_is_inline(m->inode))
+		*rc = folio_read(t, f, 0, f->blocks);
+	return *rc < 0 ? NULL : f;
+}
+
+/* Times, size and the dirty list are the generic part's, in a nested handle. */
+static int mark(struct task *t, struct ek_inode *inode)
+{
+	struct handle *h;
+	int rc;
+
+	data_dirtied(inode);
+	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
+	return rc < 0 ? rc : handle_end(h, inode_mark_dirty(t, inode, MARK_WRITE_END));
+}
+
+/* Into the folio, and from there into the room that was made. */
+static int store(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+		 const struct pc_source *src, uint64_t done)
+{
+	struct ek_inode *inode = m->inode;
+	int rc = 0;
+	struct folio *f = first_folio(t, m, &rc);
+
+	if (f == NULL)
+		return rc;
+	write_copy(f, pos, src, done, len);
+	rc = inline_write(t, inode, pos, f->data + pos, len);
+	if (rc < 0)
+		return rc;
+	write_tell(f, pos, len);
+	if (pos + len > inode->size) {
+		inode->size = pos + len;
+		inode->rec.size = inode->size;
+	}
+	return mark(t, inode);
+}
+
+/* 1 when the bytes are in the inode, 0 when there is no room for them. */
+static int write_inode(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+		       const struct pc_source *src, uint64_t done)
+{
+	struct handle *h;
+	int rc = task_start_inode(t, m->inode, HANDLE_INODE, 1, 0, &h), end;
+
+	if (rc < 0)
+		return rc;
+	rc = inline_prepare(t, m->inode, pos + len);
+	if (rc == -ENOSPC) {
+		end = handle_end(h, 0);
+		return MIN(end, 0);
+	}
+	if (rc == 0)
+		rc = store(t, m, pos, len, src, done);
+	rc = handle_end(h, rc);
+	return rc < 0 ? rc : 1;
+}
+
+/* The old bytes wait in block 0 of the cache, beside those in the inode. */
+static int delay(struct task *t, struct mapping *m)
+{
+	int rc = 0;
+	struct folio *f = first_folio(t, m, &rc);
+
+	if (f == NULL)
+		return rc;
+	if (inode_is_inline(m->inode)) {
+		if (!folio_test(f, BLOCK_MAPPED, 0))
+			rc = folio_reserve(t, f, 0, 1);
+		if (rc < 0)
+			return rc;
+		folio_set(f, BLOCK_DIRTY, 0, 1);
+		folio_mark_dirty(f);
+	}
+	m->inode->state &= ~(unsigned)INODE_STATE_MAY_INLINE;
+	return 0;
+}
+
+int inline_write_delayed(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+			 const struct pc_source *src, uint64_t done)
+{
+	int rc;
+
+	if (!inode_may_inline(m->inode))
+		return 0;
+	rc = write_inode(t, m, pos, len, src, done);
+	if (rc == 1)
+		count(m->pc->counters, COUNTER_DA_WRITE_END, 1);
+	return rc != 0 ? rc : delay(t, m);
+}
+
+/* Block 0 takes over what the inode has: one transaction ends the one and begins the other. */
+static int take_over(struct task *t, struct mapping *m, struct folio *f)
+{
+	struct map map = {.lblk = {0}, .len = 1};
+	struct inline_copy c;
+	int rc = inline_save(m->inode, &c);
+
+	if (rc < 0)
+		return rc;
+	rc = inline_destroy(t, m->inode);
+	if (rc == 0)
+		rc = map_blocks(t, m->inode, &map, MAP_CREATE | MAP_UNWRITTEN);
+	if (rc == -ENOSPC) {
+		int undone = inline_restore(t, m->inode, &c);
+
+		if (undone == 0)
+			undone = inode_mark_dirty(t, m->inode, MARK_EXT_INSERT);
+		rc = undone < 0 ? undone : rc;
+	}
+	inline_copy_free(&c);
+	if (rc < 0)
+		return rc;
+	folio_set(f, BLOCK_MAPPED, 0, 1);
+	if (map.state == MAP_IS_UNWRITTEN)
+		folio_set(f, BLOCK_UNWRITTEN, 0, 1);
+	folio_set(f, BLOCK_DIRTY, 0, 1);
+	folio_mark_dirty(f);
+	return 0;
+}
+
+static int leave_inode(struct task *t, struct mapping *m)
+{
+	struct ek_inode *inode = m->inode;
+	struct folio *f;
+	struct handle *h;
+	int rc;
+
+	if (!inode_may_inline(inode)) /* a delayed write has begun it */
+		return data_write_out(inode, 0, UINT64_MAX);
+	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE, map_credits(inode, 1, 1), 0, &h);
+	if (rc < 0)
+		return rc;
+	f = first_folio(t, m, &rc);
+	return handle_end(h, f != NULL ? take_over(t, m, f) : rc);
+}
+
+int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+		     const struct pc_source *src, uint64_t done)
+{
+	struct ek_inode *inode = m->inode;
+	int rc = inode_may_inline(inode) ? write_inode(t, m, pos, len, src, done) : 0;
+
+	if (rc == 1) {
+		count(m->pc->counters, COUNTER_WRITE_BEGIN, 1);
+		count(m->pc->counters, COUNTER_WRITE_END, 1);
+	}
+	if (rc != 0)
+		return rc;
+	if (inode_is_inline(inode))
+		rc = leave_inode(t, m);
+	inode->state &= ~(unsigned)INODE_STATE_MAY_INLINE;
+	return rc;
+}
