@@ -234,8 +234,8 @@ static int cut_bytes(struct task *t, struct ek_inode *inode)
 	if (rc < 0 || size >= have)
 		return rc;
 	if (have > INLINE_HEAD)
-		rc = inline_value_resize(
-		    t, inode, size > INLINE_HEAD ? (uint32_t)(size - INLINE_HEAD) : 0);
+		rc = inline_value_resize(t, inode,
+					 size > INLINE_HEAD ? (uint32_t)(size - INLINE_HEAD) : 0);
 	if (rc == 0 && size < INLINE_HEAD)
 		memset(inode->rec.block + size, 0, INLINE_HEAD - size);
 	return rc;

@@ -40,8 +40,7 @@ static uint32_t length_of(const struct dirent_raw *e)
 /* Bytes that an entry does not need itself. */
 static uint32_t slack(const struct dirent_raw *e)
 {
-	return le32_get(e->inode) == 0 ? length_of(e)
-				       : length_of(e) - dir_entry_size(e->name_len);
+	return le32_get(e->inode) == 0 ? length_of(e) : length_of(e) - dir_entry_size(e->name_len);
 }
 
 /* Entries are proved before any is used: they fill the row. */

@@ -38,7 +38,7 @@ const struct feature feature_table[] = {
     {I, INCOMPAT_EA_INODE, "ea_inode", RM},
     {I, INCOMPAT_DIRDATA, "dirdata", 0},
     {I, INCOMPAT_LARGEDIR, "large_dir", RM},
-    {I, INCOMPAT_INLINE_DATA, "inline_data", RM},
+    {I, INCOMPAT_INLINE_DATA, "inline_data", RWM},
     {I, INCOMPAT_ENCRYPT, "encrypt", RM},
     {I, INCOMPAT_CASEFOLD, "casefold", 0},
     {O, RO_COMPAT_SPARSE_SUPER, "sparse_super", RWM},

@@ -36,7 +36,7 @@ static void copy_bytes(struct mapping *m, uint8_t *to, const uint8_t *from, uint
 }
 
 void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
-		    uint64_t n)
+		uint64_t n)
 {
 	uint8_t *to = f->data + (pos - folio_pos(f));
 
@@ -176,7 +176,7 @@ static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint
 	if (rc != 0)
 		return MIN(rc, 0);
 	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE,
-				  map_credits(inode, 1u << m->pc->max_order, 1) + 1, 0, &h);
+			      map_credits(inode, 1u << m->pc->max_order, 1) + 1, 0, &h);
 
 	if (rc < 0)
 		return rc;
