@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "fs/data.h"
 #include "fs/extent.h"
+#include "fs/fast_space.h"
 #include "fs/map.h"
 
 static unsigned space_flags(const struct task *t)
@@ -37,6 +38,11 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 {
 	int rc;
 
+	if (t->img->fast != NULL) {
+		*len = 1;
+		rc = fast_take(t, req->goal, ret);
+		return rc < 0 ? rc : charge(t, inode, 1);
+	}
 	req->ino = inode->ino.v;
 	req->inode = &inode->mb;
 	req->size = inode->size;
@@ -52,6 +58,13 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 	    (req->flags & (MB_DELALLOC_RESERVED | MB_DATA)) == (MB_DELALLOC_RESERVED | MB_DATA))
 		return rc;
 	return charge(t, inode, *len);
+}
+
+static int free_blocks(struct task *t, ek_pblk pblk, uint32_t len, bool metadata)
+{
+	if (t->img->fast != NULL)
+		return fast_mark(t, pblk, len, false);
+	return mb_free_blocks(t->img->mb, t->user.current, pblk, len, metadata);
 }
 
 /* Blocks of folders and long links went through the log: it must not bring them back. */
@@ -70,8 +83,7 @@ int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint
 	int rc = metadata ? forget_blocks(t, pblk, len) : 0;
 
 	if (rc == 0)
-		rc = mb_free_blocks(t->img->mb, t->user.current, pblk, len, metadata);
-
+		rc = free_blocks(t, pblk, len, metadata);
 	return rc < 0 ? rc : charge(t, inode, -(int64_t)len);
 }
 
@@ -80,7 +92,7 @@ int inode_free_metadata(struct task *t, struct ek_inode *inode, struct buf *buf,
 	int rc = handle_forget(t->user.current, buf, pblk);
 
 	if (rc == 0)
-		rc = mb_free_blocks(t->img->mb, t->user.current, pblk, 1, true);
+		rc = free_blocks(t, pblk, 1, true);
 	return rc < 0 ? rc : charge(t, inode, -1);
 }
 

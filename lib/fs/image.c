@@ -16,12 +16,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "fs/fast_replay.h"
 #include "fs/image_impl.h"
 #include "fs/inode_cache.h"
 #include "fs/names.h"
 #include "fs/orphan_file.h"
 #include "io/bio.h"
 #include "io/dev.h"
+#include "journal/fast.h"
 
 #define DEFAULT_CACHE ((size_t)64 << 20)
 
@@ -70,34 +72,12 @@ static void unload_layers(struct ek_image *img)
 
 /* ---- recovery ---- */
 
-/* After a crash: bring committed transactions home and look at everything anew. */
-static int recover(struct task *t)
+/* Everything as it is on disk now, and the journal over it. */
+static int look_again(struct task *t)
 {
 	struct ek_image *img = t->img;
-	uint32_t transactions;
 	int rc;
 
-	jnl_kill(img->jnl);
-	img->jnl = NULL;
-	unload_layers(img);
-	rc = image_lay_over(img);
-	if (rc == 0 && img->bioq != NULL) {
-		bioq_close(img->bioq);
-		img->bioq = NULL;
-	}
-	if (rc == 0)
-		rc = bioq_open(img->dev, &img->counters, &img->diag, &img->bioq);
-	if (rc == 0)
-		rc = image_read_super(img);
-	if (rc == 0)
-		rc = load_layers(img);
-	if (rc == 0)
-		rc = image_open_journal(t);
-	if (rc == 0)
-		rc = jnl_recover(img->jnl, &transactions);
-	if (rc < 0)
-		return rc;
-	img->recovered = true;
 	jnl_kill(img->jnl);
 	img->jnl = NULL;
 	unload_layers(img);
@@ -105,6 +85,73 @@ static int recover(struct task *t)
 	if (rc == 0)
 		rc = load_layers(img);
 	return rc < 0 ? rc : image_open_journal(t);
+}
+
+/* From here on a reader's changes stay in memory. */
+static int lay_over(struct ek_image *img)
+{
+	int rc = image_lay_over(img);
+
+	if (rc == 0 && img->bioq != NULL) {
+		bioq_close(img->bioq);
+		img->bioq = NULL;
+	}
+	return rc < 0 ? rc : bioq_open(img->dev, &img->counters, &img->diag, &img->bioq);
+}
+
+static int open_allocator(struct ek_image *img)
+{
+	struct mb_config cfg;
+
+	mb_config_default(&img->geom, &cfg);
+	if (img->opts.cpus != 0)
+		cfg.cpus = img->opts.cpus;
+	img->ialloc.gs = &img->groups;
+	img->ialloc.last_alloc_group = UINT32_MAX;
+	return mb_open(&img->groups, img->jnl, &cfg, &img->diag, &img->mb);
+}
+
+/* Fast commits become one transaction on top of what was recovered; readers have it in memory. */
+static int recover_fast(struct task *t)
+{
+	struct ek_image *img = t->img;
+	uint32_t none;
+	int rc = look_again(t);
+
+	if (rc == 0)
+		rc = jnl_recover(img->jnl, &none);
+	if (rc == 0)
+		rc = open_allocator(img);
+	if (rc == 0)
+		rc = fast_replay(t, jnl_fast(img->jnl));
+	if (rc < 0)
+		return rc;
+	rc = jnl_close(img->jnl);
+	img->jnl = NULL;
+	return rc;
+}
+
+/* After a crash: bring committed transactions home and look at everything anew. */
+static int recover(struct task *t)
+{
+	struct ek_image *img = t->img;
+	bool writable = img->writable;
+	uint32_t transactions;
+	int rc = lay_over(img);
+
+	if (rc == 0)
+		rc = look_again(t);
+	if (rc == 0)
+		rc = jnl_recover(img->jnl, &transactions);
+	if (rc == 0 && jnl_fast(img->jnl) != NULL) {
+		img->writable = true; /* a reader too, over its device */
+		rc = recover_fast(t);
+		img->writable = writable;
+	}
+	if (rc < 0)
+		return rc;
+	img->recovered = true;
+	return look_again(t);
 }
 
 /* ---- use ---- */
@@ -126,7 +173,7 @@ static int check_writable(struct ek_image *img)
 		return diag_set(&img->diag, -EOPNOTSUPP,
 				"unsupported for writing: an image without the feature extents");
 	lacking = feature_lacking(FEATURE_COMPAT, img->geom.compat, FEATURE_WRITE);
-	if ((lacking & (COMPAT_SPARSE_SUPER2 | COMPAT_FAST_COMMIT)) != 0)
+	if ((lacking & COMPAT_SPARSE_SUPER2) != 0)
 		return diag_set(&img->diag, -EOPNOTSUPP, "unsupported feature for writing: %s",
 				feature_list(FEATURE_COMPAT, lacking, names, sizeof(names)));
 	return 0;
@@ -136,20 +183,12 @@ static int start_writing(struct task *t)
 {
 	struct ek_image *img = t->img;
 	uint32_t deleted, truncated;
-	struct mb_config cfg;
 	int rc = check_writable(img);
 
-	if (rc < 0)
-		return rc;
-	mb_config_default(&img->geom, &cfg);
-	if (img->opts.cpus != 0)
-		cfg.cpus = img->opts.cpus;
-	rc = mb_open(&img->groups, img->jnl, &cfg, &img->diag, &img->mb);
-	if (rc < 0)
-		return rc;
-	img->ialloc.gs = &img->groups;
-	img->ialloc.last_alloc_group = UINT32_MAX;
-	rc = orphan_file_open(t);
+	if (rc == 0)
+		rc = open_allocator(img);
+	if (rc == 0)
+		rc = orphan_file_open(t);
 	if (rc == 0)
 		rc = image_mark_in_use(t);
 	return rc < 0 ? rc : orphan_process(t, &deleted, &truncated);

@@ -28,6 +28,7 @@
 struct bioq;
 struct dev;
 struct ek_inode;
+struct fast_space;
 struct inode_cache;
 struct names;
 struct orphan_file;
@@ -85,6 +86,7 @@ struct ek_image {
 	struct jnl *jnl;
 	struct groups groups;
 	struct mb *mb;
+	struct fast_space *fast; /* gives and takes blocks while fast commits are applied, or NULL */
 	struct ialloc ialloc;
 	struct inode_cache *inodes;
 	struct list orphans;             /* struct ek_inode.orphan, oldest last */

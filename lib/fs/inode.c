@@ -240,6 +240,13 @@ static int read_record(struct ek_inode *inode)
 	return verify_shape(inode);
 }
 
+int inode_reread(struct ek_inode *inode)
+{
+	es_free(&inode->es);
+	inode->state = 0;
+	return read_record(inode);
+}
+
 int inode_get(struct ek_image *img, ek_inum ino, struct ek_inode **ret)
 {
 	struct ek_inode *inode = inode_cached(img, ino);

@@ -36,6 +36,9 @@ struct ek_inode *inode_cached(struct ek_image *img, ek_inum ino);
 /* An empty object, with one reference, for an inode number just allocated. */
 int inode_make(struct ek_image *img, ek_inum ino, struct ek_inode **ret);
 
+/* Reads the record again from its slot, which was written past it. */
+int inode_reread(struct ek_inode *inode);
+
 /* Brings the inode's slot in the table's block up to its record, if the block is in memory. */
 void inode_settle(struct ek_inode *inode);
 

@@ -62,6 +62,8 @@ enum jnl_phase {
 	JNL_LOGGING /* no handle may start */
 };
 
+struct fast_log;
+
 struct jnl_kind {
 	/* Puts h, whose credits are set, into a transaction with room for reserved more. */
 	int (*join)(struct handle *h, unsigned reserved);
@@ -102,6 +104,7 @@ struct jnl {
 	uint32_t tags, records; /* in a descriptor, in a revoke block */
 	uint32_t next_tid, tail_tid, committed_tid;
 	bool dirty;       /* not recovered yet */
+	struct fast_log *fast; /* fast commits that were read and not applied, or NULL */
 	bool super_stale; /* the superblock on disk says that the log is empty */
 	enum jnl_phase phase;
 	struct tx *running;

@@ -124,10 +124,13 @@ bool jnl_dirty(const struct jnl *j);
  * empty and its sequence advanced.  *count gets the number of transactions, 0 when the log was
  * clean.
  *
+ * When fast commits follow (jnl_fast in journal/fast.h), they are left to whoever knows inodes.  They
+ * must be applied in one transaction, the first one: a log that is closed without it has lost them,
+ * one that is killed still has them and is as good as before.
+ *
  * The superblock on disk may have changed: read it again, look at its features again, and clear its
  * RECOVER flag.  Buffers of replayed blocks that the cache holds have the new bytes and are
- * verified again by the next buf_get.  -EOPNOTSUPP, with nothing written, when fast commits would
- * have to be replayed too.  A writer may start handles at once. */
+ * verified again by the next buf_get.  A writer may start handles at once. */
 int jnl_recover(struct jnl *j, uint32_t *count);
 
 /* Commits, checkpoints everything and marks the log empty; then frees, whatever happens.  Kind none

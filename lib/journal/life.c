@@ -7,7 +7,7 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "io/bio.h"
-#include "journal/jnl.h"
+#include "journal/replay.h"
 
 static int copy_runs(struct jnl *j, const struct jnl_config *cfg)
 {
@@ -56,6 +56,7 @@ void jnl_free(struct jnl *j)
 	pool_end(&j->handles);
 	pool_end(&j->txs);
 	pool_end(&j->jbufs);
+	fast_free(j->fast);
 	free(j->super);
 	free(j->arena);
 	free((void *)j->group);

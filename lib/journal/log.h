@@ -19,8 +19,9 @@ void log_set_features(struct jnl *j);
 /* Makes an empty log as jnl_format says. */
 int log_format(struct jnl *j, uint32_t incompat, const uint8_t uuid[16], uint32_t fc_blocks);
 
-/* Makes j->super say that the log is empty; writes nothing. */
-void log_clean_super(struct jnl *j, uint32_t sequence);
+/* Makes j->super say where the log begins (0: it is empty) and with which transaction; writes
+ * nothing.  An empty log has no fast commits, and says so: older kernels can use it then. */
+void log_set_place(struct jnl *j, uint32_t start, uint32_t sequence);
 
 /* Writes j->super with this start (0: the log is empty) and sequence; flags as of a bio. */
 int log_write_super(struct jnl *j, uint32_t start, uint32_t sequence, unsigned flags);

@@ -4,6 +4,7 @@
 #define JOURNAL_REPLAY_H
 
 #include "base/diag.h"
+#include "journal/fast.h"
 #include "journal/log.h"
 
 /* The most revoke records that are believed. */
@@ -36,6 +37,7 @@ struct replay {
 	struct revokes revokes;
 
 	uint32_t at, seq; /* where the next transaction begins, and its number */
+	uint32_t end;     /* behind the last one that was committed */
 	uint32_t walked;  /* log blocks so far: one lap at most */
 	uint32_t txs;
 	struct ek_time time; /* of the last commit */
@@ -63,7 +65,10 @@ int replay_write(struct replay *r);
 
 /* ---- fast.c ---- */
 
-/* 0 when no fast commit follows transaction tid - 1, or only broken ones; else -EOPNOTSUPP. */
-int replay_check_fast(struct replay *r, uint32_t tid);
+/* The fast commits that follow what was scanned; *ret stays NULL when there are none, or none whose
+ * end was written.  -EUCLEAN when their checksum is right and their contents are not, -EOPNOTSUPP
+ * for features nobody knows yet. */
+int replay_read_fast(struct replay *r, struct fast_log **ret);
+void fast_free(struct fast_log *log);
 
 #endif

@@ -34,6 +34,7 @@ int replay_open(struct jnl *j, struct replay *r)
 	*r = (struct replay){
 	    .jnl = j, .at = be32_get(jnl_sb(j)->s_start), .seq = be32_get(jnl_sb(j)->s_sequence)};
 	r->revokes.pool.size = sizeof(struct revoke);
+	r->end = r->at;
 	list_init(&r->revokes.order);
 	r->window = mem_aligned(4096, MAX(WINDOW_BYTES, j->block_size));
 	if (r->window == NULL)
@@ -290,6 +291,7 @@ static int accept(struct replay *r, const struct reading *tx)
 	r->pending_count = 0;
 	r->blocks_accepted = r->block_count;
 	r->time = tx->time;
+	r->end = r->at;
 	r->txs++;
 	r->seq++;
 	return 0;

@@ -192,15 +192,15 @@ static void seal(struct jnl *j)
 		jnl_sb(j)->s_checksum = be32_make(super_csum(jnl_sb(j)));
 }
 
-static void set_place(struct jnl *j, uint32_t start, uint32_t sequence)
+void log_set_place(struct jnl *j, uint32_t start, uint32_t sequence)
 {
-	jnl_sb(j)->s_start = be32_make(start);
-	jnl_sb(j)->s_sequence = be32_make(sequence);
-}
+	struct jbd2_super *sb = jnl_sb(j);
+	uint32_t incompat = be32_get(sb->s_feature_incompat);
 
-void log_clean_super(struct jnl *j, uint32_t sequence)
-{
-	set_place(j, 0, sequence);
+	sb->s_start = be32_make(start);
+	sb->s_sequence = be32_make(sequence);
+	if (start == 0)
+		sb->s_feature_incompat = be32_make(incompat & ~JBD2_INCOMPAT_FAST_COMMIT);
 	seal(j);
 }
 
@@ -209,10 +209,9 @@ int log_write_super(struct jnl *j, uint32_t start, uint32_t sequence, unsigned f
 	struct jbd2_super *sb = jnl_sb(j);
 	int rc;
 
-	set_place(j, start, sequence);
 	if (start == 0)
 		sb->s_head = be32_make(j->head);
-	seal(j);
+	log_set_place(j, start, sequence);
 	jnl_count(j, COUNTER_WRITE_SUPERBLOCK, 1);
 	rc = jnl_write(j, log_place(j, 0, NULL), j->super, BIO_META | BIO_SYNC | flags);
 	return rc < 0 ? rc : jnl_wait(j);

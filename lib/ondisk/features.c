@@ -21,7 +21,7 @@ const struct feature feature_table[] = {
     {C, COMPAT_RESIZE_INODE, "resize_inode", RWM},
     {C, COMPAT_DIR_INDEX, "dir_index", RWM},
     {C, COMPAT_SPARSE_SUPER2, "sparse_super2", RM},
-    {C, COMPAT_FAST_COMMIT, "fast_commit", RM},
+    {C, COMPAT_FAST_COMMIT, "fast_commit", RWM},
     {C, COMPAT_STABLE_INODES, "stable_inodes", RM},
     {C, COMPAT_ORPHAN_FILE, "orphan_file", RWM},
     {I, INCOMPAT_FILETYPE, "filetype", RWM},

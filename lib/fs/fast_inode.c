@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inodes of fast commits: their slots, and the ranges that they map.
+ *
+ * A record has an inode as it was in memory, without its map: that follows as ranges.  So i_block
+ * stays what it was in extent-mapped inodes, and a new one begins with an empty tree.
+ */
+#include "fs/fast_inode.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "fs/blocks.h"
+#include "fs/extent.h"
+#include "fs/fast_space.h"
+#include "fs/inode_cache.h"
+#include "fs/map.h"
+#include "journal/fast.h"
+
+#define I_BLOCK      offsetof(struct inode_raw, i_block)
+#define BEHIND_BLOCK (I_BLOCK + INODE_BLOCK_BYTES)
+
+int fast_in_use(struct task *t, ek_inum ino, bool *ret)
+{
+	return ialloc_in_use(&t->img->ialloc, ino, ret);
+}
+
+/* ---- the slot ---- */
+
+static int take_number(struct task *t, ek_inum ino, uint16_t mode)
+{
+	struct ialloc_request req = {.parent = ino, .mode = mode, .goal = ino.v};
+	ek_inum got;
+	int rc = ialloc_new(&t->img->ialloc, t->user.current, &req, &got);
+
+	if (rc == 0 && got.v != ino.v)
+		rc = diag_set(&t->img->diag, -EUCLEAN,
+			      "corrupt inode bitmap: inode %u cannot be taken", ino.v);
+	return rc;
+}
+
+/* Where the map lies, of an inode that was in use or of one that was not. */
+static void merge_block(uint8_t *slot, const uint8_t *raw, bool was_used)
+{
+	const struct inode_raw *now = (const struct inode_raw *)(const void *)raw;
+	struct extent_node *root = (struct extent_node *)(void *)(slot + I_BLOCK);
+	uint32_t flags = le32_get(now->i_flags);
+	bool maps = S_ISREG(le16_get(now->i_mode)) || S_ISDIR(le16_get(now->i_mode));
+
+	if ((flags & INODE_EXTENTS) != 0) {
+		if (le16_get(root->h.eh_magic) == EXTENT_MAGIC &&
+		    (was_used || extent_entries(root) == 0))
+			return;
+		memset(slot + I_BLOCK, 0, INODE_BLOCK_BYTES);
+		extent_node_init(root, EXTENT_ROOT_ENTRIES, 0);
+	} else if ((flags & INODE_INLINE_DATA) != 0 || !maps) {
+		memcpy(slot + I_BLOCK, raw + I_BLOCK, INODE_BLOCK_BYTES);
+	} else if (!was_used) {
+		memset(slot + I_BLOCK, 0, INODE_BLOCK_BYTES);
+	}
+}
+
+/* The link to the next orphan belongs to a list that fast commits do not change. */
+static void merge(const struct geom *g, ek_inum ino, uint8_t *slot, const struct fast_record *r,
+		  bool was_used)
+{
+	struct inode_raw *raw = (struct inode_raw *)(void *)slot;
+	le32 dtime = was_used ? raw->i_dtime : le32_make(0);
+
+	merge_block(slot, r->raw, was_used);
+	if (!was_used)
+		memset(slot + BEHIND_BLOCK, 0, g->inode_size - BEHIND_BLOCK);
+	memcpy(slot, r->raw, I_BLOCK);
+	memcpy(slot + BEHIND_BLOCK, r->raw + BEHIND_BLOCK, r->raw_len - BEHIND_BLOCK);
+	raw->i_dtime = dtime;
+	inode_seal(g, ino, slot);
+}
+
+static int write_slot(struct task *t, struct ek_inode *inode, const struct fast_record *r,
+		      bool was_used)
+{
+	struct buf *b;
+	void *slot;
+	int rc = inode_raw_write(t, inode, &b, &slot);
+
+	if (rc < 0)
+		return rc;
+	merge(&t->img->geom, inode->ino, slot, r, was_used);
+	rc = handle_dirty(t->user.current, b);
+	buf_put(b);
+	return rc;
+}
+
+int fast_set_inode(struct task *t, ek_inum ino, const struct fast_record *r)
+{
+	const struct inode_raw *raw = (const struct inode_raw *)(const void *)r->raw;
+	struct ek_inode *inode;
+	bool used;
+	int rc = fast_in_use(t, ino, &used);
+
+	if (rc == 0 && !used)
+		rc = take_number(t, ino, le16_get(raw->i_mode));
+	if (rc == 0)
+		rc = inode_make(t->img, ino, &inode);
+	if (rc < 0)
+		return rc;
+	rc = write_slot(t, inode, r, used);
+	if (rc == 0)
+		rc = inode_reread(inode);
+	inode_put(t, inode);
+	return rc;
+}
+
+/* ---- ranges ---- */
+
+static int check_mappable(const struct ek_inode *inode)
+{
+	struct ek_image *img = inode->img;
+
+	if (geom_ro_compat(&img->geom, RO_COMPAT_BIGALLOC))
+		return diag_set(&img->diag, -EOPNOTSUPP,
+				"unsupported fast commits: inode %u maps blocks, with bigalloc",
+				inode->ino.v);
+	if (inode_has_extents(inode) &&
+	    (inode_is_file(inode) || inode_is_dir(inode) || S_ISLNK(inode->rec.mode)))
+		return 0;
+	return diag_set(&img->diag, -EOPNOTSUPP,
+			"unsupported fast commits: inode %u maps blocks and has no extents (mode "
+			"0%o, i_flags 0x%x)",
+			inode->ino.v, inode->rec.mode, inode->rec.flags);
+}
+
+/* The tree changes under what is remembered of it. */
+static int forget_map(struct ek_inode *inode)
+{
+	uint64_t released;
+
+	return es_remove(&inode->es, (ek_lblk){0}, UINT32_MAX, &released);
+}
+
+static int insert(struct task *t, struct ek_inode *inode, const struct extent *e)
+{
+	struct ext_path p;
+	int rc = ext_path_find(inode, e->lblk, &p);
+
+	if (rc == 0)
+		rc = ext_insert(t, &p, e, 0);
+	ext_path_put(&p);
+	return rc;
+}
+
+/* Maps a piece that is a hole, or mapped all over by old. */
+static int set_piece(struct task *t, struct ek_inode *inode, const struct extent *e,
+		     const struct map *old)
+{
+	bool unwritten = old != NULL && old->state == MAP_IS_UNWRITTEN;
+	ek_lblk last = {e->lblk.v + e->len - 1};
+	int rc = 0;
+
+	if (old != NULL && old->pblk.v == e->pblk.v && unwritten == e->unwritten)
+		return 0;
+	if (old != NULL)
+		rc = ext_remove(t, inode, e->lblk, last);
+	if (rc == 0)
+		rc = insert(t, inode, e);
+	return rc < 0 ? rc : fast_mark(t, e->pblk, e->len, true);
+}
+
+int fast_add_range(struct task *t, struct ek_inode *inode, const struct fast_record *r)
+{
+	struct extent left = r->range;
+	int rc = check_mappable(inode);
+
+	while (rc == 0 && left.len > 0) {
+		struct extent piece = left;
+		struct map m;
+
+		rc = map_next(t, inode, left.lblk, &m);
+		if (rc < 0)
+			return rc;
+		if (rc == 0 || m.lblk.v >= left.lblk.v + left.len) {
+			rc = set_piece(t, inode, &piece, NULL);
+		} else if (m.lblk.v > left.lblk.v) {
+			piece.len = m.lblk.v - left.lblk.v;
+			rc = set_piece(t, inode, &piece, NULL);
+		} else {
+			piece.len = MIN(m.len, left.len);
+			rc = set_piece(t, inode, &piece, &m);
+		}
+		left.lblk.v += piece.len;
+		left.pblk.v += piece.len;
+		left.len -= piece.len;
+	}
+	return rc < 0 ? rc : forget_map(inode);
+}
+
+int fast_remove_range(struct task *t, struct ek_inode *inode, const struct fast_record *r)
+{
+	int rc = check_mappable(inode);
+
+	if (rc == 0 && r->range_len > 0)
+		rc = ext_remove(t, inode, r->range.lblk,
+				(ek_lblk){r->range.lblk.v + r->range_len - 1});
+	return rc < 0 ? rc : forget_map(inode);
+}
+
+/* ---- what is left to do at the end ---- */
+
+/* The nodes of a path that were not on the one before. */
+static int mark_nodes(struct task *t, const struct ext_path *p, ek_pblk *seen, uint64_t *blocks)
+{
+	int rc = 0;
+
+	for (unsigned i = 1; i <= p->depth && rc == 0; i++) {
+		if (p->at[i].buf->pblk.v == seen[i].v)
+			continue;
+		seen[i] = p->at[i].buf->pblk;
+		rc = fast_mark(t, seen[i], 1, true);
+		++*blocks;
+	}
+	return rc;
+}
+
+static int mark_leaf(struct task *t, const struct ext_path *p, uint64_t *blocks)
+{
+	const struct extent_node *leaf = p->at[p->depth].node;
+	int rc = 0;
+
+	for (unsigned i = 0; i < extent_entries(leaf) && rc == 0; i++) {
+		struct extent e = extent_decode(&leaf->e.leaf[i]);
+
+		rc = fast_mark(t, e.pblk, e.len, true);
+		*blocks += e.len;
+	}
+	return rc;
+}
+
+static int mark_tree(struct task *t, struct ek_inode *inode, uint64_t *blocks)
+{
+	uint64_t budget = inode->img->geom.blocks;
+	ek_pblk seen[PATH_LEVELS] = {{0}};
+	struct ext_path p;
+	int rc = ext_path_find(inode, (ek_lblk){0}, &p), more = 1;
+
+	while (rc == 0 && more == 1 && budget-- > 0) {
+		rc = mark_nodes(t, &p, seen, blocks);
+		if (rc == 0)
+			rc = mark_leaf(t, &p, blocks);
+		if (rc == 0)
+			more = ext_path_step(&p);
+	}
+	ext_path_put(&p);
+	return rc < 0 ? rc : MIN(more, 0);
+}
+
+int fast_settle(struct task *t, struct ek_inode *inode)
+{
+	unsigned shift = inode->img->geom.block_bits - 9u;
+	uint64_t blocks = inode->rec.file_acl != 0;
+	int64_t change;
+	int rc;
+
+	if (!inode_has_extents(inode) || geom_ro_compat(&inode->img->geom, RO_COMPAT_BIGALLOC))
+		return 0;
+	rc = mark_tree(t, inode, &blocks);
+	change = (int64_t)blocks - (int64_t)(inode_sectors(inode) >> shift);
+	if (rc < 0 || change == 0)
+		return rc;
+	inode_add_blocks(inode, change);
+	return inode_mark_dirty(t, inode, MARK_NEW_INODE);
+}
