@@ -3,6 +3,7 @@
 #include "extkit/create.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cmd.h"
 #include "fail.h"
@@ -10,26 +11,49 @@
 #include "target.h"
 
 struct create_opts {
-	struct opt_num size, block_size, inode_size, inodes, ratio, journal, reserved, group, flex;
-	const char *features, *label, *uuid, *seed;
-	bool force, dry, no_journal, no_lost_found;
+	struct opt_num size, block_size, cluster, inode_size, inodes, ratio, journal, reserved,
+	    group;
+	struct opt_num flex, grow_to, stride, stripe, backups, guard;
+	const char *journal_path, *features, *label, *uuid, *seed, *compat, *mount_options, *owner;
+	int type, hash, errors;
+	bool force, dry, no_journal, journal_device, no_lost_found, unsigned_hash, revision_0;
 };
 
 #define T struct create_opts
 
 static const struct opt create_options[] = {
     OPT_SIZE(T, size, 's', "size", N_("SIZE"), N_("of the filesystem; else all of the file")),
+    OPT_CHOICE(T, type, 't', "type", "ext4|ext3|ext2",
+	       N_("which features there are to begin with")),
+    OPT_TEXT(T, features, 'O', "features", N_("LIST"),
+	     N_("changes to the usual features: orphan_file,^resize_inode; none: no feature")),
+    OPT_TEXT(T, compat, 0, "compat", N_("NAME"),
+	     N_("only features that NAME knows: linux-4.9, e2fsprogs-1.42, grub-2.06")),
     OPT_SIZE(T, block_size, 'b', "block-size", N_("SIZE"), N_("1K to 64K; else by size")),
+    OPT_SIZE(T, cluster, 'C', "cluster-size", N_("SIZE"), N_("with bigalloc; else sixteen blocks")),
     OPT_SIZE(T, inode_size, 'I', "inode-size", N_("SIZE"), N_("bytes of an inode, usually 256")),
     OPT_NUMBER(T, inodes, 'N', "inodes", N_("N"), N_("at least so many inodes")),
     OPT_SIZE(T, ratio, 'i', "bytes-per-inode", N_("SIZE"), N_("an inode for each SIZE bytes")),
     OPT_SIZE(T, journal, 'J', "journal", N_("SIZE"), N_("of the journal; else by size")),
     OPT_FLAG(T, no_journal, 0, "no-journal", N_("without a journal")),
+    OPT_FILE(T, journal_path, 0, "journal-on", N_("DEVICE"),
+	     N_("the journal lies on a device of its own")),
+    OPT_FLAG(T, journal_device, 0, "journal-device", N_("no filesystem but a journal for others")),
     OPT_NUMBER(T, reserved, 'm', "reserved", N_("PERCENT"), N_("of blocks for root, usually 5")),
     OPT_NUMBER(T, group, 'g', "blocks-per-group", N_("N"), N_("a multiple of 8")),
     OPT_NUMBER(T, flex, 'G', "flex-groups", N_("N"), N_("groups whose metadata lie together")),
-    OPT_TEXT(T, features, 'O', "features", N_("LIST"),
-	     N_("changes to the usual features: orphan_file,^resize_inode")),
+    OPT_NUMBER(T, backups, 0, "backups", N_("N"),
+	       N_("copies of the superblock, with sparse_super2")),
+    OPT_SIZE(T, grow_to, 0, "grow-to", N_("SIZE"), N_("what it may grow to while mounted")),
+    OPT_NUMBER(T, stride, 0, "stride", N_("N"), N_("blocks on one disk before the next")),
+    OPT_NUMBER(T, stripe, 0, "stripe-width", N_("N"), N_("blocks of a full stripe of data")),
+    OPT_NUMBER(T, guard, 0, "guard-interval", N_("SECONDS"), N_("of the mount guard, with mmp")),
+    OPT_CHOICE(T, hash, 0, "hash", "half_md4|tea|legacy", N_("of names in large folders")),
+    OPT_FLAG(T, unsigned_hash, 0, "unsigned-hash", N_("as on machines whose char has no sign")),
+    OPT_CHOICE(T, errors, 'e', "errors", "continue|remount-ro|panic", N_("what a mount does then")),
+    OPT_TEXT(T, mount_options, 0, "mount-options", N_("LIST"), N_("that every mount begins with")),
+    OPT_TEXT(T, owner, 0, "root-owner", N_("UID:GID"), N_("of the root folder, usually 0:0")),
+    OPT_FLAG(T, revision_0, 0, "revision-0", N_("ext2 as it was before it had features")),
     OPT_TEXT(T, label, 'L', "label", N_("TEXT"), N_("up to 16 bytes")),
     OPT_TEXT(T, uuid, 'U', "uuid", N_("UUID"), N_("instead of a random one")),
     OPT_TEXT(T, seed, 0, "seed", N_("TEXT"), N_("make UUID and hash seed from TEXT")),
@@ -49,6 +73,58 @@ static int narrow(struct run *run, const char *word, struct opt_num num, uint32_
 	return EXIT_DONE;
 }
 
+/* "UID:GID", both as numbers: names mean nothing outside the host. */
+static int parse_owner(struct run *run, const char *text, struct ek_create_options *opt)
+{
+	unsigned long long uid, gid;
+	char *end;
+
+	if (text == NULL)
+		return EXIT_DONE;
+	errno = 0;
+	uid = strtoull(text, &end, 10);
+	if (errno == 0 && end != text && *end == ':' && end[1] >= '0' && end[1] <= '9') {
+		gid = strtoull(end + 1, &end, 10);
+		if (errno == 0 && *end == '\0' && uid <= UINT32_MAX && gid <= UINT32_MAX) {
+			opt->root_uid = (uint32_t)uid;
+			opt->root_gid = (uint32_t)gid;
+			return EXIT_DONE;
+		}
+	}
+	return fail_usage(run, _("--root-owner: '%s' is not UID:GID"), text);
+}
+
+static unsigned flags_of(const struct create_opts *o)
+{
+	return (o->force ? (unsigned)EK_CREATE_FORCE : 0) |
+	       (o->no_journal ? (unsigned)EK_CREATE_NO_JOURNAL : 0) |
+	       (o->no_lost_found ? (unsigned)EK_CREATE_NO_LOST_FOUND : 0) |
+	       (o->dry ? (unsigned)EK_CREATE_DRY_RUN : 0) |
+	       (o->reserved.set ? (unsigned)EK_CREATE_RESERVED : 0) |
+	       (o->backups.set ? (unsigned)EK_CREATE_BACKUPS : 0) |
+	       (o->unsigned_hash ? (unsigned)EK_CREATE_UNSIGNED_HASH : 0) |
+	       (o->journal_device ? (unsigned)EK_CREATE_JOURNAL_DEVICE : 0) |
+	       (o->revision_0 ? (unsigned)EK_CREATE_REVISION_0 : 0);
+}
+
+static void fill_words(const struct create_opts *o, struct ek_create_options *opt)
+{
+	static const char *const types[] = {"ext4", "ext3", "ext2"};
+	static const char *const hashes[] = {"half_md4", "tea", "legacy"};
+	static const char *const errors[] = {"continue", "remount-ro", "panic"};
+
+	opt->type = types[o->type];
+	opt->hash = hashes[o->hash];
+	opt->errors = errors[o->errors];
+	opt->compat = o->compat;
+	opt->mount_options = o->mount_options;
+	opt->journal_path = o->journal_path;
+	opt->features = o->features;
+	opt->label = o->label;
+	opt->uuid = o->uuid;
+	opt->seed = o->seed;
+}
+
 static int fill(struct run *run, struct ek_create_options *opt)
 {
 	const struct create_opts *o = run->opts;
@@ -64,22 +140,23 @@ static int fill(struct run *run, struct ek_create_options *opt)
 	    {"reserved", o->reserved, &opt->reserved_percent},
 	    {"blocks-per-group", o->group, &opt->blocks_per_group},
 	    {"flex-groups", o->flex, &opt->flex_groups},
+	    {"cluster-size", o->cluster, &opt->cluster_size},
+	    {"stride", o->stride, &opt->stride},
+	    {"stripe-width", o->stripe, &opt->stripe_width},
+	    {"backups", o->backups, &opt->backups},
+	    {"guard-interval", o->guard, &opt->guard_interval},
 	};
 	int code = target_now(run, &opt->now);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && code == EXIT_DONE; i++)
 		code = narrow(run, rows[i].word, rows[i].num, rows[i].to);
-	opt->flags = (o->force ? (unsigned)EK_CREATE_FORCE : 0) |
-		     (o->no_journal ? (unsigned)EK_CREATE_NO_JOURNAL : 0) |
-		     (o->no_lost_found ? (unsigned)EK_CREATE_NO_LOST_FOUND : 0) |
-		     (o->dry ? (unsigned)EK_CREATE_DRY_RUN : 0) |
-		     (o->reserved.set ? (unsigned)EK_CREATE_RESERVED : 0);
+	opt->flags = flags_of(o);
 	opt->bytes = o->size.v;
 	opt->journal_bytes = o->journal.v;
-	opt->features = o->features;
-	opt->label = o->label;
-	opt->uuid = o->uuid;
-	opt->seed = o->seed;
+	opt->grow_to = o->grow_to.v;
+	fill_words(o, opt);
+	if (code == EXIT_DONE)
+		code = parse_owner(run, o->owner, opt);
 	return code;
 }
 
@@ -121,7 +198,8 @@ static int run_create(struct run *run)
 	code = err == -EISDIR ? fail(run, EXIT_USAGE, "%s", ek_ctx_message(run->ctx))
 	       : err < 0      ? fail_call(run, err)
 			      : EXIT_DONE;
-	if (err == 0 && run->json && (opt.flags & EK_CREATE_DRY_RUN) == 0)
+	if (err == 0 && run->json &&
+	    (opt.flags & (unsigned)(EK_CREATE_DRY_RUN | EK_CREATE_JOURNAL_DEVICE)) == 0)
 		code = report(run, &t);
 	return target_end(run, &t, code);
 }
@@ -131,6 +209,8 @@ static const struct example create_examples[] = {
     {"extkit create -s 16T -L archive big.img", N_("makes a very large one; the file is sparse")},
     {"SOURCE_DATE_EPOCH=1700000000 extkit create --seed v1 -s 1G -f root.img",
      N_("makes the same bytes every time")},
+    {"extkit create -t ext3 --compat linux-2.6.20 -s 64M old.img",
+     N_("makes what a kernel of 2007 mounts")},
     {"extkit create -O ^has_journal,orphan_file -s 100M disk.img@@1M",
      N_("begins behind the first megabyte of the file")},
     {NULL, NULL},
@@ -140,10 +220,11 @@ COMMAND(create) = {
     .name = "create",
     .brief = N_("make an empty filesystem"),
     .args = N_("IMG"),
-    .about = N_("The layout is that of mke2fs 1.47 with its usual ext4 features. A file that is "
-		"not there is made. A file or device that holds something known (a filesystem, a "
-		"partition table) is left alone without --force, and one that is mounted or in use "
-		"always. Nothing is changed before the options are known to fit."),
+    .about = N_(
+	"The layout is that of mke2fs 1.47 with its usual features of the type. A file that is "
+	"not there is made. A file or device that holds something known (a filesystem, a "
+	"partition table) is left alone without --force, and one that is mounted or in use "
+	"always. Nothing is changed before the options are known to fit."),
     .options = create_options,
     .examples = create_examples,
     .min_args = 1,

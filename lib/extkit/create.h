@@ -26,7 +26,12 @@ enum ek_create_flag {
 	EK_CREATE_NO_JOURNAL = 1 << 1,    /* the same as features "^has_journal" */
 	EK_CREATE_NO_LOST_FOUND = 1 << 2, /* without the folder lost+found */
 	EK_CREATE_RESERVED = 1 << 3,      /* reserved_percent is meant, 0 too */
-	EK_CREATE_DRY_RUN = 1 << 4        /* check everything, write nothing */
+	EK_CREATE_DRY_RUN = 1 << 4,       /* check everything, write nothing */
+	EK_CREATE_BACKUPS = 1 << 5,       /* backups is meant, 0 too */
+	EK_CREATE_UNSIGNED_HASH = 1 << 6, /* hash names as machines do whose char has no sign */
+	EK_CREATE_REVISION_0 = 1 << 7,    /* ext2 as it was before it had features */
+	EK_CREATE_JOURNAL_DEVICE = 1 << 8 /* no filesystem but a journal for others; block_size must
+					   * be theirs, 4096 when 0 */
 };
 
 /* Zero is a good value for every member but size, and for bytes when the file is not there yet. */
@@ -48,6 +53,21 @@ struct ek_create_options {
 	const char *uuid;     /* "xxxxxxxx-xxxx-...", or NULL: from seed, else random */
 	const char *seed;     /* any text: UUID and hash seed follow from it; or NULL */
 	struct ek_time now;   /* 0: the host's clock */
+	const char *type;     /* "ext2", "ext3" or "ext4"; NULL: ext4 */
+	const char *compat;   /* a reader that must know all features: "linux-4.9", "grub-2.06",
+			       * "e2fsprogs-1.42"; or NULL */
+	const char *hash;     /* of indexed folders: "legacy", "half_md4", "tea"; NULL: half_md4 */
+	const char *errors;   /* what a mount does: "continue", "remount-ro", "panic"; or NULL */
+	const char *mount_options; /* to begin with, up to 63 bytes; or NULL */
+	const char *journal_path;  /* of a journal device, of which the filesystem becomes a user;
+				    * NULL: the journal lies inside */
+	uint32_t cluster_size;     /* bytes, with feature bigalloc; 0: sixteen blocks */
+	uint32_t root_uid, root_gid;
+	uint32_t stride, stripe_width; /* blocks on one disk, and in a full stripe; 0: not said */
+	uint32_t backups;              /* of the superblock, with feature sparse_super2; 2 without
+					* EK_CREATE_BACKUPS */
+	uint32_t guard_interval;       /* seconds, with feature mmp; 0: 5 */
+	uint64_t grow_to; /* bytes it may grow to while mounted; 0: 1024 times its size */
 };
 
 /* Makes the filesystem.  A file that is not there is made, sparse; a regular file is cut to the new

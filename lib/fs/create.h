@@ -45,6 +45,7 @@ struct create_opts {
 	struct ek_time now;
 	bool fresh; /* the target reads as zeros everywhere */
 	bool no_lost_found;
+	bool external_log; /* the log is a device of its own */
 };
 
 /* Features of today's default ext4. */

@@ -15,6 +15,13 @@ struct sizes {
 	uint32_t backup_bgs[2];
 };
 
+struct ek_create_options;
+
+/* What a caller asks, for a filesystem of so many bytes; -EINVAL with the option and value,
+ * -EOPNOTSUPP for a feature nobody knows. */
+int create_options(const struct ek_create_options *opt, uint64_t bytes, struct diag *d,
+		   struct create_opts *o);
+
 /* -EINVAL or -EOPNOTSUPP for options that do not go together or that nobody can make. */
 int create_check(const struct create_opts *o, uint32_t bs, uint32_t isize, struct diag *d);
 
@@ -35,6 +42,10 @@ int create_place_files(struct layout *l, const struct create_opts *o, struct dia
 /* The log's own superblock for blocks blocks, at raw. */
 void create_log_super(const struct create_opts *o, uint32_t block_size, uint64_t blocks,
 		      uint32_t fast, uint32_t first, uint32_t users, uint8_t *raw);
+
+/* Makes the filesystem a user of the journal device, and notes it in the superblock. */
+int create_join_log(const struct create_opts *o, uint32_t block_size, struct dev *dev,
+		    struct super_raw *ret);
 
 /* One filesystem being written. */
 struct create_writer {

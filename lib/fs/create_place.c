@@ -334,7 +334,7 @@ int create_place_files(struct layout *l, const struct create_opts *o, struct dia
 				&l->lost_found);
 	if (rc == 0 && g->reserved_gdt != 0)
 		rc = place_small(l, 1, "the resize inode", d, &l->resize_dind);
-	if (rc == 0 && (o->compat & COMPAT_HAS_JOURNAL) != 0)
+	if (rc == 0 && (o->compat & COMPAT_HAS_JOURNAL) != 0 && !o->external_log)
 		rc = place_journal(l, o, d);
 	if (rc == 0 && (o->incompat & INCOMPAT_MMP) != 0)
 		rc = place_small(l, 1, "the mount guard", d, &l->mmp);

@@ -1,158 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Creation as callers ask for it: options become numbers, numbers a plan, and only when the plan
- * stands is the target opened for writing, cut to size and written.
+ * Creation as callers ask for it: options become numbers (create_options.c), numbers a plan, and
+ * only when the plan stands is the target opened for writing, cut to size and written.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
-#include <uuid.h>
 
 #include "base/check.h"
 #include "base/escape.h"
 #include "extkit/create.h"
-#include "fs/create.h"
+#include "fs/create_impl.h"
 #include "fs/session.h"
 #include "io/dev.h"
 #include "io/probe.h"
-
-/* ---- options ---- */
-
-static uint32_t *word_of(struct create_opts *o, enum feature_word word)
-{
-	return word == FEATURE_COMPAT     ? &o->compat
-	       : word == FEATURE_INCOMPAT ? &o->incompat
-					  : &o->ro_compat;
-}
-
-/* "+name", "name" or "^name". */
-static int change_feature(struct create_opts *o, const char *item, size_t len, struct diag *d)
-{
-	bool off = len > 0 && (item[0] == '^' || item[0] == '-');
-	size_t skip = off || (len > 0 && item[0] == '+') ? 1 : 0;
-	const struct feature *f = feature_named(item + skip, len - skip);
-	char shown[64];
-
-	if (f == NULL)
-		return diag_set(d, -EOPNOTSUPP, "no such feature: '%s'",
-				escape_to(shown, sizeof(shown), item + skip, len - skip));
-	if (off)
-		*word_of(o, f->word) &= ~f->bit;
-	else
-		*word_of(o, f->word) |= f->bit;
-	return 0;
-}
-
-static int change_features(struct create_opts *o, const char *list, struct diag *d)
-{
-	int rc = 0;
-
-	while (list != NULL && *list != '\0' && rc == 0) {
-		size_t len = strcspn(list, ", ");
-
-		if (len != 0)
-			rc = change_feature(o, list, len, d);
-		list += len + (list[len] != '\0' ? 1 : 0);
-	}
-	return rc;
-}
-
-/* Names for the two numbers that a seed stands for; any fixed UUID would do as their space. */
-static void from_seed(const char *seed, struct create_opts *o)
-{
-	static const uint8_t space[2][16] = {
-	    {0x65, 0x78, 0x74, 0x6b, 0x69, 0x74, 0x40, 0x01, 0x80, 0x01, 0x75, 0x75, 0x69, 0x64},
-	    {0x65, 0x78, 0x74, 0x6b, 0x69, 0x74, 0x40, 0x02, 0x80, 0x02, 0x68, 0x61, 0x73, 0x68},
-	};
-
-	uuid_generate_sha1(o->uuid, space[0], seed, strlen(seed));
-	uuid_generate_sha1(o->hash_seed, space[1], seed, strlen(seed));
-}
-
-static int set_identity(const struct ek_create_options *opt, struct create_opts *o, struct diag *d)
-{
-	struct timespec ts;
-
-	if (opt->seed != NULL) {
-		from_seed(opt->seed, o);
-	} else {
-		uuid_generate_random(o->uuid);
-		uuid_generate_random(o->hash_seed);
-	}
-	if (opt->uuid != NULL && uuid_parse(opt->uuid, o->uuid) != 0)
-		return diag_set(d, -EINVAL, "uuid: '%s' is none", opt->uuid);
-	if (opt->label != NULL) {
-		if (strlen(opt->label) > 16)
-			return diag_set(d, -EINVAL, "label: %zu bytes, at most 16 fit",
-					strlen(opt->label));
-		memcpy(o->label, opt->label, strlen(opt->label));
-	}
-	o->now = opt->now;
-	if (o->now.sec == 0 && o->now.nsec == 0 && clock_gettime(CLOCK_REALTIME, &ts) == 0)
-		o->now = (struct ek_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
-	return 0;
-}
-
-static int set_journal(const struct ek_create_options *opt, struct create_opts *o, struct diag *d)
-{
-	uint32_t block = o->block_size;
-
-	if ((opt->flags & EK_CREATE_NO_JOURNAL) != 0)
-		o->compat &= ~COMPAT_HAS_JOURNAL;
-	if (opt->journal_bytes == 0 || (o->compat & COMPAT_HAS_JOURNAL) == 0)
-		return 0;
-	if (block == 0) { /* the plan's choice, asked for without a journal that may not fit */
-		struct create_opts probe = *o;
-		struct layout l;
-		int rc;
-
-		probe.compat &= ~(COMPAT_HAS_JOURNAL | COMPAT_ORPHAN_FILE);
-		rc = layout_plan(&probe, d, &l);
-		if (rc < 0)
-			return rc;
-		block = l.geom.block_size;
-		layout_free(&l);
-	}
-	if (opt->journal_bytes / block > UINT32_MAX)
-		return diag_set(d, -EINVAL, "journal of %llu bytes: more than 2^32 blocks",
-				(unsigned long long)opt->journal_bytes);
-	o->journal_blocks = (uint32_t)(opt->journal_bytes / block);
-	return o->journal_blocks != 0
-		   ? 0
-		   : diag_set(d, -EINVAL, "journal of %llu bytes: less than a block",
-			      (unsigned long long)opt->journal_bytes);
-}
-
-static int set_options(const struct ek_create_options *opt, uint64_t bytes, struct diag *d,
-		       struct create_opts *o)
-{
-	int rc;
-
-	create_opts_default(o);
-	o->size = bytes;
-	o->block_size = opt->block_size;
-	o->inode_size = opt->inode_size;
-	o->inodes = opt->inodes;
-	o->inode_ratio = opt->bytes_per_inode;
-	o->blocks_per_group = opt->blocks_per_group;
-	o->flex_size = opt->flex_groups;
-	if ((opt->flags & EK_CREATE_RESERVED) != 0)
-		o->reserved_percent = opt->reserved_percent;
-	o->no_lost_found = (opt->flags & EK_CREATE_NO_LOST_FOUND) != 0;
-	rc = change_features(o, opt->features, d);
-	if (rc == 0 && o->reserved_percent != UINT32_MAX && o->reserved_percent > 50)
-		rc = diag_set(d, -EINVAL, "reserved %u percent: at most 50", o->reserved_percent);
-	if (rc == 0 && o->inode_ratio != 0 && o->inode_ratio < 1024)
-		rc = diag_set(d, -EINVAL, "bytes per inode %u: at least 1024", o->inode_ratio);
-	if (rc == 0 && o->flex_size != 0 && !is_pow2(o->flex_size))
-		rc = diag_set(d, -EINVAL, "flex groups %u: want a power of two", o->flex_size);
-	if (rc == 0)
-		rc = set_identity(opt, o, d);
-	return rc < 0 ? rc : set_journal(opt, o, d);
-}
 
 /* ---- the target ---- */
 
@@ -228,16 +92,43 @@ static int fit(struct dev *file, const struct ek_create_options *opt, uint64_t b
 	return rc;
 }
 
+/* The number by which the superblock names a block device. */
+static uint32_t device_number(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISBLK(st.st_mode))
+		return 0;
+	return (minor(st.st_rdev) & 0xff) | (uint32_t)major(st.st_rdev) << 8 |
+	       (minor(st.st_rdev) & ~0xffu) << 12;
+}
+
+static int join_log(const struct ek_create_options *opt, const struct create_opts *o,
+		    struct layout *l, struct diag *d)
+{
+	struct dev *log;
+	int rc = dev_open(opt->journal_path, DEV_WRITE, d, &log);
+
+	if (rc < 0)
+		return rc;
+	rc = create_join_log(o, l->geom.block_size, log, &l->super);
+	dev_close(log);
+	l->super.s_journal_dev = le32_make(device_number(opt->journal_path));
+	return rc;
+}
+
 static int write_plan(struct dev *file, const struct ek_create_options *opt, struct create_opts *o,
-		      const struct layout *l, struct diag *d)
+		      struct layout *l, struct diag *d)
 {
 	struct dev *at = file;
 	int rc = fit(file, opt, o->size, &o->fresh);
 
 	if (rc == 0 && opt->offset != 0)
 		rc = dev_open_slice(file, opt->offset, o->size, &at);
+	if (rc == 0 && o->external_log)
+		rc = join_log(opt, o, l, d);
 	if (rc == 0)
-		rc = layout_write(l, o, at, d);
+		rc = l != NULL ? layout_write(l, o, at, d) : create_journal_device(o, at, d);
 	if (at != file)
 		dev_close(at);
 	return rc;
@@ -277,7 +168,7 @@ static int check_only(const char *path, const struct ek_create_options *opt, str
 
 /* A file that was made for a filesystem which then failed goes again. */
 static int write_target(const char *path, const struct ek_create_options *opt,
-			struct create_opts *o, const struct layout *l, struct diag *d)
+			struct create_opts *o, struct layout *l, struct diag *d)
 {
 	bool made = access(path, F_OK) < 0 && errno == ENOENT;
 	struct dev *file;
@@ -301,22 +192,26 @@ int ek_create(struct ek_ctx *ctx, const char *path, const struct ek_create_optio
 	struct create_opts o;
 	struct layout l;
 	uint64_t bytes, end;
+	bool log_only;
 	int rc;
 
 	diag_clear(d);
 	session_hand_out(&in, opt->size, opt, sizeof(in));
+	log_only = (in.flags & EK_CREATE_JOURNAL_DEVICE) != 0;
 	rc = choose_bytes(path, &in, d, &bytes);
 	if (rc == 0 && (__builtin_add_overflow(bytes, in.offset, &end) || end > INT64_MAX))
 		rc = diag_set(d, -EINVAL, "size %llu: more than a file can have",
 			      (unsigned long long)bytes);
 	if (rc == 0)
-		rc = set_options(&in, bytes, d, &o);
-	if (rc == 0)
+		rc = create_options(&in, bytes, d, &o);
+	if (rc == 0 && !log_only)
 		rc = layout_plan(&o, d, &l);
 	if (rc < 0)
 		return rc;
-	rc = (in.flags & EK_CREATE_DRY_RUN) != 0 ? check_only(path, &in, d)
-						 : write_target(path, &in, &o, &l, d);
-	layout_free(&l);
+	rc = (in.flags & EK_CREATE_DRY_RUN) != 0
+		 ? check_only(path, &in, d)
+		 : write_target(path, &in, &o, log_only ? NULL : &l, d);
+	if (!log_only)
+		layout_free(&l);
 	return rc;
 }

@@ -36,6 +36,67 @@ load ../lib/common
 	done
 }
 
+@test "ext2, ext3 and revision 0 have the features of their time" {
+	make_image a.img 64M -t ext2
+	x 0 info --json a.img
+	need_json
+	equal "$(json 'd["features"]')" "ext_attr resize_inode dir_index filetype sparse_super large_file"
+	make_image b.img 64M -t ext3
+	has "$(dumpe2fs -h b.img 2>/dev/null)" "has_journal ext_attr resize_inode dir_index filetype sparse_super large_file"
+	make_image c.img 64M --revision-0
+	has "$(dumpe2fs -h c.img 2>/dev/null)" "0 (original)"
+	mount_image c.img mnt
+}
+
+@test "a profile leaves out what its reader does not know, and refuses it when it is asked for" {
+	make_image a.img 64M --compat linux-4.9
+	make_image b.img 64M --compat linux-2.6.20
+	run ! grep -q extent <<<"$("$EXTKIT" info b.img)"
+	make_image c.img 64M --compat grub-2.12 -O metadata_csum_seed
+	x 2 create -s 64M --compat grub-2.06 -O metadata_csum_seed d.img
+	has "$err" "profile grub-2.06 does not know: metadata_csum_seed"
+	x 2 create -s 64M --compat windows-95 d.img
+	has "$err" "profile 'windows-95'"
+	[ ! -e d.img ]
+}
+
+@test "options in words reach the superblock" {
+	local h
+	make_image a.img 64M --hash tea -e panic --root-owner 5:7 --mount-options discard,nodelalloc \
+		--stride 16 --stripe-width 64 --grow-to 1G
+	h=$(dumpe2fs -h a.img 2>/dev/null | tr -s ' ')
+	has "$h" "Mount options: discard,nodelalloc"
+	has "$h" "Errors behavior: Panic"
+	has "$h" "RAID stride: 16"
+	has "$h" "RAID stripe width: 64"
+	has "$h" "Default directory hash: tea"
+	x 0 stat a.img:/
+	has "$(tr -s ' ' <<<"$out")" "5"
+	x 2 create -s 64M --root-owner root:root b.img
+	has "$err" "--root-owner: 'root:root' is not UID:GID"
+	make_image c.img 100M -O sparse_super2 --backups 1
+	has "$(dumpe2fs -h c.img 2>/dev/null | tr -s ' ')" "Backup block groups: 1"
+	x 2 create -s 64M -O sparse_super2 --backups 3 b.img
+}
+
+@test "a journal on a device of its own is shared by UUID, and the kernel uses it" {
+	x 0 create -s 32M -b 1K --journal-device log.img
+	x 0 create -s 64M -b 1K --journal-on log.img a.img
+	has "$(dumpe2fs log.img 2>/dev/null | tr -s ' ')" \
+		"Journal users: $(dumpe2fs -h a.img 2>/dev/null | sed -n 's/^Filesystem UUID: *//p')"
+	x 2 create -s 64M -b 4K --journal-on log.img b.img
+	has "$err" "its blocks have another size"
+	x 2 create -s 64M -b 1K --journal-on a.img b.img
+	has "$err" "does not have journal_dev"
+	[ ! -e b.img ]
+	loop_device log.img
+	e2fsck -fn -j "$loop" a.img
+	mount_image a.img mnt "journal_path=$loop"
+	touch mnt/written
+	umount mnt && MOUNTS=()
+	e2fsck -fn -j "$loop" a.img
+}
+
 @test "features that need or exclude each other are refused, with the way out" {
 	x 2 create -s 64M -O bigalloc,^extent a.img
 	has "$err" "feature bigalloc needs extent: add -O extent"
