@@ -97,6 +97,8 @@ int groups_load(struct buf_cache *cache, struct geom *g, struct counters *c, str
 		rc = -ENOMEM;
 	for (uint32_t n = 0; n < g->gdt_blocks && rc == 0; n++)
 		rc = load_block(&gs, n);
+	if (rc == 0 && g->guard_block != 0)
+		rc = geom_add_zone(g, g->guard_block, 1, 0, "superblock: mount guard", d);
 	if (rc < 0) {
 		groups_free(&gs);
 		return rc;

@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "fs/fast_replay.h"
+#include "fs/guard.h"
 #include "fs/image_impl.h"
 #include "fs/inode_cache.h"
 #include "fs/names.h"
@@ -223,6 +224,8 @@ static int open_layers(struct task *t)
 	int rc = image_read_super(img);
 
 	if (rc == 0)
+		rc = guard_take(img);
+	if (rc == 0)
 		rc = bioq_open(img->dev, &img->counters, &img->diag, &img->bioq);
 	if (rc == 0)
 		rc = load_layers(img);
@@ -276,6 +279,8 @@ int image_open(struct dev *dev, const struct image_opts *opts, struct diag *d,
 		*ret = img;
 		return 0;
 	}
+	if (guard_release(img) < 0)
+		rc = rc < 0 ? rc : -EIO;
 	if (img->diag.text[0] != '\0') /* else the device has told its own */
 		diag_set(d, rc, "%s", img->diag.text);
 	if (img->jnl != NULL)
@@ -331,8 +336,11 @@ int image_close(struct ek_image *img)
 	int rc = 0;
 
 	if (img->writable) {
+		int guard;
+
 		rc = finish_writing(img);
-		rc = rc < 0 ? rc : img->late_error;
+		guard = guard_release(img);
+		rc = rc < 0 ? rc : guard < 0 ? guard : img->late_error;
 	} else {
 		jnl_kill(img->jnl);
 	}

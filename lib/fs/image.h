@@ -24,6 +24,7 @@
 #include "journal/journal.h"
 #include "ondisk/buf.h"
 #include "ondisk/geom.h"
+#include "ondisk/mmp.h"
 
 struct bioq;
 struct dev;
@@ -110,6 +111,8 @@ struct ek_image {
 	bool recovered;          /* a log was replayed when it was opened */
 	bool recovering;         /* orphans are being processed: inodes without links may be read */
 	bool sampled_open;       /* the first open of a file updates the superblock, like Linux */
+	bool guarded;            /* the mount guard says that we write */
+	struct mmp_raw guard;    /* what it goes back to */
 	struct session *session; /* of the public API's caller, or NULL */
 	struct diag *heir;       /* gets diag when the image goes; may be NULL */
 };

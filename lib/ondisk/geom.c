@@ -52,6 +52,7 @@ static void geom_identity(const struct super_raw *sb, struct geom *g)
 	g->journal_inum = (g->compat & COMPAT_HAS_JOURNAL) != 0 ? le32_get(sb->s_journal_inum) : 0;
 	g->orphan_inum =
 	    (g->compat & COMPAT_ORPHAN_FILE) != 0 ? le32_get(sb->s_orphan_file_inum) : 0;
+	g->guard_block = (g->incompat & INCOMPAT_MMP) != 0 ? le64_get(sb->s_mmp_block) : 0;
 	g->resuid = le16_get(sb->s_def_resuid);
 	g->resgid = le16_get(sb->s_def_resgid);
 	g->backup_bgs[0] = le32_get(sb->s_backup_bgs[0]);

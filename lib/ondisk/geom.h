@@ -56,6 +56,7 @@ struct geom {
 	uint32_t backup_bgs[2]; /* sparse_super2 */
 	uint8_t uuid[16];
 	uint32_t journal_inum, orphan_inum;
+	uint64_t guard_block; /* with mmp, else 0 */
 	uint64_t reserved_blocks; /* for root */
 	uint32_t resuid, resgid;
 

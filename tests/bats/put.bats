@@ -317,3 +317,42 @@ killed_after() {
 	equal "$(json 'd["size"]')" 3072
 	clean a.img
 }
+
+# set_guard SEQ NODE: what the mount guard of a.img says, as another host would have written it.
+set_guard() {
+	need python3
+	python3 - "$1" "$2" <<-'EOF'
+		import struct, sys
+		f = open("a.img", "r+b")
+		head = f.read(4096)[1024:]
+		block = struct.unpack_from("<Q", head, 0x168)[0] * (1024 << struct.unpack_from("<I", head, 24)[0])
+		f.seek(block + 4)
+		f.write(struct.pack("<I", int(sys.argv[1], 16)))
+		f.seek(block + 16)
+		f.write(sys.argv[2].encode().ljust(64, b"\0") + b"sdb1".ljust(32, b"\0"))
+	EOF
+}
+
+@test "a mount guard keeps writers out while another host writes, and is as before afterwards" {
+	make_image a.img 16M -O mmp,^metadata_csum
+	echo text >file
+	x 0 put file a.img:/one
+	clean a.img
+	has "$(debugfs -R dump_mmp a.img 2>/dev/null | tr -s ' ')" "sequence: ff4d4d50"
+	set_guard E24D4D50 faraway
+	cp a.img before.img
+	x 9 put file a.img:/two
+	one_error_line put
+	has "$err" "host 'faraway' writes it as 'sdb1'"
+	cmp a.img before.img
+	x 0 ls a.img:/
+}
+
+@test "a mount guard that stands still is taken over after a while" {
+	make_image a.img 16M -O mmp,^metadata_csum
+	echo text >file
+	set_guard 12345 gone
+	x 0 put file a.img:/one
+	clean a.img
+	has "$(debugfs -R dump_mmp a.img 2>/dev/null | tr -s ' ')" "sequence: ff4d4d50"
+}
