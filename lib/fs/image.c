@@ -22,6 +22,7 @@
 #include "fs/inode_cache.h"
 #include "fs/names.h"
 #include "fs/orphan_file.h"
+#include "fs/xattr_inode.h"
 #include "io/bio.h"
 #include "io/dev.h"
 #include "journal/fast.h"
@@ -55,6 +56,7 @@ static int load_layers(struct ek_image *img)
 
 static void unload_layers(struct ek_image *img)
 {
+	xattr_inodes_close(img);
 	inode_cache_close(img);
 	names_close(img->names);
 	img->names = NULL;

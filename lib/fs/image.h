@@ -34,6 +34,7 @@ struct inode_cache;
 struct names;
 struct orphan_file;
 struct session;
+struct xattr_inodes;
 
 /* What differs with the owner of file data: the page cache above, or nobody (blocks are then read
  * and written in place).  All may be NULL. */
@@ -105,6 +106,7 @@ struct ek_image {
 	uint32_t next_generation;
 	uint64_t next_seq; /* stamps for ek_inode.seq */
 	struct names *names;
+	struct xattr_inodes *values; /* NULL until one is needed */
 	int late_error; /* the first of deletions by a last reference, which returns nothing */
 	bool writable, dirty_super;
 	bool torn_super;         /* the superblock is half written: only the log can put it right */

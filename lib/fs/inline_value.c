@@ -82,6 +82,7 @@ int inline_value_resize(struct task *t, struct ek_inode *inode, uint32_t size)
 	struct inline_value v;
 	struct xattr_area a;
 	uint8_t *bytes = mem_zero(size + 1);
+	struct xattr_value value = {.bytes = bytes, .size = size};
 	int rc = bytes != NULL ? inline_value_open(t, inode, &v)
 			       : diag_set(&t->img->diag, -ENOMEM, "out of memory for inline data");
 
@@ -90,7 +91,7 @@ int inline_value_resize(struct task *t, struct ek_inode *inode, uint32_t size)
 			memcpy(bytes, v.bytes, MIN(v.size, size));
 		rc = xattr_body_area(inode, v.raw, &a, true) ? 0 : -ENOSPC;
 		if (rc == 0)
-			rc = xattr_area_set(&a, XATTR_SYSTEM, NAME, NAME_LEN, bytes, size, false);
+			rc = xattr_area_set(&a, XATTR_SYSTEM, NAME, NAME_LEN, &value, false);
 		rc = inline_value_close(t, inode, &v, rc);
 	}
 	free(bytes);
@@ -106,7 +107,7 @@ int inline_value_remove(struct task *t, struct ek_inode *inode)
 	if (rc < 0)
 		return rc;
 	if (v.bytes != NULL && xattr_body_area(inode, v.raw, &a, false))
-		rc = xattr_area_set(&a, XATTR_SYSTEM, NAME, NAME_LEN, NULL, 0, false);
+		rc = xattr_area_set(&a, XATTR_SYSTEM, NAME, NAME_LEN, NULL, false);
 	return inline_value_close(t, inode, &v, rc);
 }
 

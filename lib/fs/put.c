@@ -15,7 +15,6 @@
 #include "base/check.h"
 #include "extkit/edit.h"
 #include "extkit/inode.h"
-#include "fs/credits.h"
 #include "fs/dir.h"
 #include "fs/fill.h"
 #include "fs/inode.h"
@@ -28,13 +27,7 @@
 
 static int set_xattr(struct task *t, struct ek_inode *inode, const struct ek_xattr *x)
 {
-	struct handle *h;
-	int rc = task_start_inode(t, inode, HANDLE_XATTR, credits_data(t->img) + 6, 0, &h);
-
-	if (rc < 0)
-		return rc;
-	rc = xattr_set(t, inode, x->name, x->value, x->len, 0);
-	return handle_end(h, rc);
+	return xattr_change(t, inode, x->name, x->value != NULL ? x->value : "", x->len);
 }
 
 static int set_attr(struct task *t, struct ek_inode *inode, const struct ek_attr *attr)

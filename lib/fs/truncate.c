@@ -15,6 +15,7 @@
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 #include "fs/xattr.h"
+#include "fs/xattr_inode.h"
 #include "ondisk/super.h"
 
 static bool has_blocks(const struct ek_inode *inode)
@@ -210,7 +211,7 @@ static int delete_steps(struct task *t, struct ek_inode *inode)
 	if (rc == 0)
 		rc = forget_delayed(t, inode);
 	if (rc == 0)
-		rc = xattr_drop_block(t, inode);
+		rc = xattr_drop(t, inode);
 	if (rc == 0)
 		rc = orphan_remove(t, inode);
 	if (rc < 0)
@@ -239,6 +240,7 @@ int inode_delete(struct task *t, struct ek_inode *inode)
 		return rc;
 	if (inode_is_fast_symlink(inode))
 		inode->rec.size = 0;
-	rc = delete_steps(t, inode);
-	return handle_end(h, rc);
+	rc = handle_end(h, delete_steps(t, inode));
+	xattr_inode_reap(t);
+	return rc;
 }

@@ -43,7 +43,7 @@ static int copy_out(struct getting *g, const void *stored, uint32_t size)
 static int copy_from_inode(struct getting *g, const struct xattr_entry *e)
 {
 	uint8_t *value;
-	int rc = xattr_inode_value(g->task, g->inode, e, &value);
+	int rc = xattr_inode_value(g->task, g->inode, xattr_ref_of(e), &value);
 
 	if (rc < 0)
 		return rc;
@@ -134,7 +134,7 @@ static int list_one(struct listing *l, const struct xattr_area *a, const struct 
 		 e->e_name_len, e->e_name);
 	item.len = le32_get(e->e_value_size);
 	if (le32_get(e->e_value_inum) != 0)
-		rc = xattr_inode_value(l->task, l->inode, e, &own);
+		rc = xattr_inode_value(l->task, l->inode, xattr_ref_of(e), &own);
 	item.value = own != NULL ? own : a->base + le16_get(e->e_value_offs);
 	if (rc == 0 && (e->e_name_index == 2 || e->e_name_index == 3))
 		rc = unpack_acl(l, &item, acl, sizeof(acl));

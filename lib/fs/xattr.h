@@ -38,7 +38,12 @@ int xattr_each(struct task *t, struct ek_inode *inode,
  * (the caller gives it back); none when n is 0. */
 int xattr_inline_data(struct ek_inode *inode, struct buf **buf, const void **ret, uint32_t *n);
 
-/* Drops the inode's reference on its xattr block under the running handle (inode deletion). */
-int xattr_drop_block(struct task *t, struct ek_inode *inode);
+/* Sets, or removes when value is NULL, in a transaction of its own. */
+int xattr_change(struct task *t, struct ek_inode *inode, const char *name, const void *value,
+		 size_t len);
+
+/* The inode is deleted under the running handle, which may be restarted: its reference on its block
+ * goes, and those on inodes of values. */
+int xattr_drop(struct task *t, struct ek_inode *inode);
 
 #endif

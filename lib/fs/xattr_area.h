@@ -33,6 +33,9 @@ int xattr_body_open(struct ek_inode *inode, struct buf **buf, struct xattr_area 
 /* The block that i_file_acl names. */
 int xattr_get_block(struct ek_inode *inode, struct buf **ret);
 
+/* The block has one user less; the last one frees it.  Consumes the reference. */
+int xattr_release_block(struct task *t, struct ek_inode *inode, struct buf *b);
+
 typedef int xattr_area_fn(void *ctx, const struct xattr_area *a, bool body);
 
 /* Calls fn for the body and for the block, if they exist, until it returns non-zero. */

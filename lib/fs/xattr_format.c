@@ -150,6 +150,14 @@ static void bounds(const struct xattr_area *a, uint32_t *last, uint32_t *low)
 	*last = at;
 }
 
+uint32_t xattr_area_low(const struct xattr_area *a)
+{
+	uint32_t last, low;
+
+	bounds(a, &last, &low);
+	return low;
+}
+
 uint32_t xattr_area_room(const struct xattr_area *a)
 {
 	uint32_t last, low;
@@ -212,17 +220,53 @@ static uint32_t place_for(const struct xattr_area *a, uint8_t index, const char 
 	return here;
 }
 
+static uint32_t rol(uint32_t v, unsigned n)
+{
+	return v << n | v >> (32 - n);
+}
+
+static uint32_t name_hash(const struct xattr_entry *e)
+{
+	uint32_t h = 0;
+
+	for (uint32_t i = 0; i < e->e_name_len; i++)
+		h = rol(h, 5) ^ (uint32_t)(unsigned char)e->e_name[i];
+	return h;
+}
+
+static void put_value(struct xattr_area *a, struct xattr_entry *e, const struct xattr_value *value)
+{
+	uint32_t last, low, room = value_room(value->size);
+
+	e->e_value_size = le32_make(value->size);
+	if (value->inum != 0) {
+		e->e_value_inum = le32_make(value->inum);
+		e->e_hash = le32_make(rol(name_hash(e), 16) ^ value->hash);
+		return;
+	}
+	if (value->size == 0)
+		return;
+	/* the entry has no place yet, so that its value does not count */
+	e->e_value_size = le32_make(0);
+	bounds(a, &last, &low);
+	e->e_value_size = le32_make(value->size);
+	low -= room;
+	memset(a->base + low, 0, room);
+	memcpy(a->base + low, value->bytes, value->size);
+	e->e_value_offs = le16_make((uint16_t)low);
+}
+
 int xattr_area_set(struct xattr_area *a, uint8_t index, const char *name, uint32_t len,
-		   const void *value, uint32_t size, bool sorted)
+		   const struct xattr_value *value, bool sorted)
 {
 	struct xattr_entry *old = xattr_area_find(a, index, name, len), *e;
-	uint32_t last, low, gain = 0, need = entry_size(len) + value_room(size), off;
+	uint32_t last, low, gain = 0, need = entry_size(len), off;
 
 	bounds(a, &last, &low);
 	if (old != NULL)
-		gain = entry_size(len) + (le32_get(old->e_value_inum) == 0
-					      ? value_room(le32_get(old->e_value_size))
-					      : 0);
+		gain = entry_size(len) + xattr_entry_room(old);
+	if (value != NULL && value->inum == 0)
+		need += value_room(value->size);
 	if (value != NULL && low - last + gain < need + 4)
 		return -ENOSPC;
 	if (old != NULL)
@@ -237,29 +281,16 @@ int xattr_area_set(struct xattr_area *a, uint8_t index, const char *name, uint32
 	e->e_name_len = (uint8_t)len;
 	e->e_name_index = index;
 	memcpy(e->e_name, name, len);
-	e->e_value_size = le32_make(size);
-	if (size != 0) {
-		low -= value_room(size);
-		memset(a->base + low, 0, value_room(size));
-		memcpy(a->base + low, value, size);
-		e->e_value_offs = le16_make((uint16_t)low);
-	}
+	put_value(a, e, value);
 	return 0;
 }
 
 /* ---- hashes ---- */
 
-static uint32_t rol(uint32_t v, unsigned n)
-{
-	return v << n | v >> (32 - n);
-}
-
 static uint32_t entry_hash(const uint8_t *block, const struct xattr_entry *e)
 {
-	uint32_t h = 0, size = le32_get(e->e_value_size);
+	uint32_t h = name_hash(e), size = le32_get(e->e_value_size);
 
-	for (uint32_t i = 0; i < e->e_name_len; i++)
-		h = rol(h, 5) ^ (uint32_t)(unsigned char)e->e_name[i];
 	if (le32_get(e->e_value_inum) != 0)
 		return le32_get(e->e_hash);
 	for (uint32_t i = 0; i < value_room(size) / 4; i++) {

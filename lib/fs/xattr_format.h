@@ -54,10 +54,35 @@ struct xattr_entry *xattr_area_find(const struct xattr_area *a, uint8_t index, c
 /* The entry at offset *at, which moves on; NULL at the end.  Start with *at = a->first. */
 struct xattr_entry *xattr_area_next(const struct xattr_area *a, uint32_t *at);
 
+struct xattr_value {
+	const void *bytes;
+	uint32_t size;
+	uint32_t inum, hash; /* the inode that has the bytes and their checksum, or 0 */
+};
+
 /* Sets (value not NULL) or removes one attribute, keeping values packed at the end.  sorted:
  * entries ordered by index, length, name, as blocks want.  -ENOSPC when it does not fit. */
 int xattr_area_set(struct xattr_area *a, uint8_t index, const char *name, uint32_t len,
-		   const void *value, uint32_t size, bool sorted);
+		   const struct xattr_value *value, bool sorted);
+
+/* A value that lies in an inode; inum 0 for none. */
+struct xattr_ref {
+	uint32_t inum, size;
+};
+
+static inline struct xattr_ref xattr_ref_of(const struct xattr_entry *e)
+{
+	return (struct xattr_ref){le32_get(e->e_value_inum), le32_get(e->e_value_size)};
+}
+
+/* Bytes of the area that the entry's value takes there. */
+static inline uint32_t xattr_entry_room(const struct xattr_entry *e)
+{
+	return le32_get(e->e_value_inum) == 0 ? (le32_get(e->e_value_size) + 3) & ~3u : 0;
+}
+
+/* Offset of the lowest value; the area's size when there is none. */
+uint32_t xattr_area_low(const struct xattr_area *a);
 
 /* Bytes between the end mark and the lowest value. */
 uint32_t xattr_area_room(const struct xattr_area *a);

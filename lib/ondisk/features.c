@@ -35,7 +35,7 @@ const struct feature feature_table[] = {
     {I, INCOMPAT_COMPRESSION, "compression", 0},
     {I, INCOMPAT_JOURNAL_DEV, "journal_dev", 0},
     {I, INCOMPAT_MMP, "mmp", RWM},
-    {I, INCOMPAT_EA_INODE, "ea_inode", RM},
+    {I, INCOMPAT_EA_INODE, "ea_inode", RWM},
     {I, INCOMPAT_DIRDATA, "dirdata", 0},
     {I, INCOMPAT_LARGEDIR, "large_dir", RM},
     {I, INCOMPAT_INLINE_DATA, "inline_data", RWM},

@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/diag.h"
 #include "base/mem.h"
-#include "fs/credits.h"
 #include "fs/namei.h"
 #include "fs/xattr.h"
 #include "trace/target_image.h"
@@ -281,19 +280,13 @@ static int set_xattr(struct image_target *t, struct ek_inode *inode, const struc
 	uint64_t len = MIN(o->len, (uint64_t)65536);
 	struct pc_source src = image_source(t, o);
 	uint8_t *value = malloc(len != 0 ? len : 1);
-	struct handle *h;
 	int rc;
 
 	if (value == NULL)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < len; i++)
 		value[i] = src.ptr == NULL ? 0 : src.period ? src.ptr[i % src.period] : src.ptr[i];
-	rc = task_start_inode(&t->task, inode, HANDLE_XATTR, credits_data(t->img) + 6, 0, &h);
-	if (rc == 0) {
-		rc = o->code == OP_SETXATTR ? xattr_set(&t->task, inode, o->name.p, value, len, 0)
-					    : xattr_remove(&t->task, inode, o->name.p);
-		rc = handle_end(h, rc);
-	}
+	rc = xattr_change(&t->task, inode, o->name.p, o->code == OP_SETXATTR ? value : NULL, len);
 	free(value);
 	return rc;
 }

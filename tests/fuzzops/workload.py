@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A random workload as a trace: workload.py SEED OPS BLOCK [WITHOUT]
+"""A random workload as a trace: workload.py SEED OPS BLOCK [WITHOUT [FEATURES]]
 
 Keeps a model of names, sizes and open files, so that every op is one that succeeds.  The same
-arguments give the same trace.  WITHOUT names ops to leave out, with commas.
+arguments give the same trace.  WITHOUT names ops to leave out, with commas.  FEATURES is searched
+for inline_data and ea_inode, which want other sizes and, the former, care (leave_inode).
 """
 import random
 import sys
@@ -16,6 +17,7 @@ MAX_SIZE, MAX_TOTAL = 3 << 20, 40 << 20
 class Inode:
     def __init__(self, kind):
         self.kind, self.size, self.links, self.xattrs = kind, 0, 1, {}
+        self.has_blocks = False
 
 
 class Handle:
@@ -25,8 +27,9 @@ class Handle:
 
 
 class Workload:
-    def __init__(self, seed, block, without=()):
+    def __init__(self, seed, block, without=(), features=""):
         self.r, self.block, self.without = random.Random(seed), block, without
+        self.inline, self.apart = "inline_data" in features, "ea_inode" in features
         self.whiteouts = "whiteout" not in without
         self.names = {"": Inode("d")}  # path to inode; "" is the root
         self.handles, self.next_handle, self.next_name = [], 1, 1
@@ -90,6 +93,14 @@ class Workload:
             return False
         self.resize(inode, max(inode.size, end))
         return True
+
+    def leave_inode(self, h):
+        """Linux moves inline data to a block through the log, which brings them back over what is
+        written there before the log is: nothing is, when they move in a transaction of their own."""
+        if self.inline and not h.inode.has_blocks:
+            self.emit("falloc h%d keep 0 1" % h.number)
+            self.emit("syncfs")
+            h.inode.has_blocks = True
 
     # ---- files ----
 
@@ -170,6 +181,7 @@ class Workload:
             return
         end = (h.inode.size + 4095) // 4096 * 4096
         off = self.r.randrange(end)
+        self.leave_inode(h)
         self.emit("mwrite h%d %d %d via=fault" % (h.number, off,
                                                   min(end - off, self.r.randint(1, 9000))))
 
@@ -198,9 +210,12 @@ class Workload:
             inode, what = h.inode, "ftruncate h%d" % h.number
         else:
             return
-        if size <= inode.size or self.grow(inode, size):
+        grows = size > inode.size
+        if not grows or self.grow(inode, size):
             self.resize(inode, size)
             self.emit("%s %d" % (what, size))
+            if self.inline and grows and not inode.has_blocks:
+                self.emit("syncfs")
 
     def op_falloc(self):
         h = self.file_handle("w")
@@ -222,6 +237,7 @@ class Workload:
             return
         if mode == "collapse":
             self.resize(h.inode, size - n)
+        self.leave_inode(h)
         self.emit("falloc h%d %s %d %d" % (h.number, mode, off, n))
 
     def op_sync(self):
@@ -359,7 +375,10 @@ class Workload:
             return
         name = self.r.choice(["user.a", "user.b", "user." + "c" * 40, "trusted.d", "user.e"])
         n = self.r.choice([0, 1, 10, 30, 60, 100, 250])
-        if sum(inode.xattrs.values()) - inode.xattrs.get(name, 0) + n + 80 > 700:
+        if self.apart:
+            n = self.r.choice([n, n, 500, self.block - 60, self.block - 56, self.block - 55, 4096,
+                               self.r.randint(250, 9000), self.r.randint(1, 65536), 65536])
+        elif sum(inode.xattrs.values()) - inode.xattrs.get(name, 0) + n + 80 > 700:
             return
         inode.xattrs[name] = n + 64
         self.emit("setxattr %s %s %d%s" % (what, name, n, self.r.choice(["", " data=z"])))
@@ -389,7 +408,8 @@ def main():
     seed, count, block = (int(a) for a in sys.argv[1:4])
     print("#wtrace 1\n#hz 250\n#clock realtime start=1700000000.0\n%ops")
     without = sys.argv[4].split(",") if len(sys.argv) > 4 else ()
-    print("\n".join(Workload(seed, block, without).make(count)))
+    features = sys.argv[5] if len(sys.argv) > 5 else ""
+    print("\n".join(Workload(seed, block, without, features).make(count)))
 
 
 if __name__ == "__main__":
