@@ -300,7 +300,9 @@ static int scan_group(struct search *s, uint32_t group)
 
 static int scan_all(struct search *s)
 {
-	uint32_t n = s->mb->geom->groups;
+	const struct geom *g = s->mb->geom;
+	uint32_t low = UINT32_MAX / g->blocks_per_group;
+	uint32_t n = s->req->low ? MIN(g->groups, low) : g->groups;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < n && s->status == SCAN_GO && rc == 0; i++)

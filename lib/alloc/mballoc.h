@@ -52,6 +52,7 @@ struct mb_request {
 	} left, right; /* nearest mapped neighbours */
 	uint64_t size; /* i_size in bytes */
 	unsigned flags;
+	bool low;            /* block numbers must fit 32 bits */
 	bool open_for_write; /* somebody has the file open for writing */
 	unsigned cpu;        /* picks the locality group and the stream slot */
 };

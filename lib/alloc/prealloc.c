@@ -43,6 +43,12 @@ void mb_choose_kind(struct search *s)
 
 /* ---- use ---- */
 
+/* Pointers have 32 bits. */
+static bool out_of_reach(const struct search *s, const struct prealloc *pa)
+{
+	return s->req->low && pa->pstart.v + clusters_to_blocks(s->mb, pa->len) > UINT32_MAX;
+}
+
 static struct prealloc *node_pa(struct rb_node *n)
 {
 	return n != NULL ? rb_entry(n, struct prealloc, node) : NULL;
@@ -99,7 +105,8 @@ static bool try_inode_pa(struct search *s)
 		return false;
 	pa = pa_before(s->req->inode, s->orig.logical, &right);
 	if (pa == NULL || pa->free == 0 ||
-	    s->orig.logical >= pa->lstart + clusters_to_blocks(s->mb, pa->len))
+	    s->orig.logical >= pa->lstart + clusters_to_blocks(s->mb, pa->len) ||
+	    out_of_reach(s, pa))
 		return false;
 	use_inode_pa(s, pa);
 	return true;
@@ -127,7 +134,7 @@ static bool try_group_pa(struct search *s)
 		list_for_each (p, &lg->lists[order]) {
 			struct prealloc *pa = list_entry(p, struct prealloc, lg);
 
-			if (pa->free < s->orig.len)
+			if (pa->free < s->orig.len || out_of_reach(s, pa))
 				continue;
 			if (near == NULL ||
 			    distance(goal, pa->pstart.v) < distance(goal, near->pstart.v))

@@ -135,6 +135,7 @@ enum counter {
 	X(TIMESTAMP, "timestamp")     \
 	X(QUOTA_CLAIM, "quota_claim") \
 	X(EXT_INSERT, "ext_insert")   \
+	X(IND_SPLICE, "ind_splice")   \
 	X(EXT_CONVERT, "ext_convert") \
 	X(CONVERT_END, "convert_end") \
 	X(DISKSIZE, "disksize")       \

@@ -33,6 +33,14 @@ static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
 	return handle_end(h, rc);
 }
 
+/* Data that were reserved are charged when their reservation is claimed. */
+static bool is_charged(unsigned mb_flags)
+{
+	unsigned reserved = MB_DELALLOC_RESERVED | MB_DATA;
+
+	return (mb_flags & reserved) != reserved;
+}
+
 int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request *req, ek_pblk *ret,
 		       uint32_t *len)
 {
@@ -54,10 +62,15 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 	if (rc == 0)
 		tap_send(&t->img->tap, STAGE_ALLOCATION, "", inode->ino.v, req->lblk.v, *len,
 			 ret->v);
-	if (rc < 0 ||
-	    (req->flags & (MB_DELALLOC_RESERVED | MB_DATA)) == (MB_DELALLOC_RESERVED | MB_DATA))
-		return rc;
-	return charge(t, inode, *len);
+	return rc < 0 || !is_charged(req->flags) ? rc : charge(t, inode, *len);
+}
+
+void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_flags, ek_pblk pblk,
+			  uint32_t len)
+{
+	mb_free_blocks(t->img->mb, t->user.current, pblk, len, false);
+	if (is_charged(mb_flags))
+		charge(t, inode, -(int64_t)len);
 }
 
 static int free_blocks(struct task *t, ek_pblk pblk, uint32_t len, bool metadata)

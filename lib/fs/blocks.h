@@ -11,6 +11,10 @@
 int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request *req, ek_pblk *ret,
 		       uint32_t *len);
 
+/* Gives back what inode_alloc_blocks granted with these flags and nothing maps yet. */
+void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_flags, ek_pblk pblk,
+			  uint32_t len);
+
 /* Frees blocks that the inode maps; those of folders and links are revoked in the log. */
 int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len);
 

@@ -39,9 +39,18 @@ static inline unsigned credits_rename(const struct ek_image *img)
 #define CREDITS_SET_SIZE 3u
 #define CREDITS_ATTR     2u
 
+/* One step of a removal by pointers: as many blocks as the file has, up to what a transaction can
+ * spare, and one data block's metadata. */
+static inline unsigned credits_pointers(const struct ek_inode *inode)
+{
+	uint64_t blocks = inode_sectors(inode) >> (inode->img->geom.block_bits - 9u);
+
+	return credits_data(inode->img) + (unsigned)(blocks < 2 ? 2 : blocks > 64 ? 64 : blocks);
+}
+
 static inline unsigned credits_truncate(const struct ek_inode *inode)
 {
-	return map_writepage_credits(inode);
+	return inode_has_pointers(inode) ? credits_pointers(inode) : map_writepage_credits(inode);
 }
 
 static inline unsigned credits_evict(const struct ek_inode *inode)

@@ -291,15 +291,12 @@ static int insert(struct task *t, struct ek_inode *inode, const struct range *r)
 int inode_fallocate(struct task *t, struct ek_inode *inode, int mode, uint64_t off, uint64_t len)
 {
 	bool keep = (mode & FALLOC_FL_KEEP_SIZE) != 0;
-	uint64_t limit = (uint64_t)(UINT32_MAX - 1) << inode->img->geom.block_bits;
+	uint64_t limit = map_size_limit(inode);
 	struct range r;
 	int rc;
 
 	if (!inode_is_file(inode))
 		return inode_is_dir(inode) ? -EISDIR : -ENODEV;
-	rc = map_changeable(inode);
-	if (rc < 0)
-		return rc;
 	if (len == 0)
 		return -EINVAL;
 	if (off > limit || len > limit - off)
@@ -308,6 +305,9 @@ int inode_fallocate(struct task *t, struct ek_inode *inode, int mode, uint64_t o
 	if (rc < 0)
 		return rc;
 	count(&t->img->counters, COUNTER_FALLOCATE, 1);
+	if (inode_has_pointers(inode) && (mode & FALLOC_FL_PUNCH_HOLE) == 0)
+		return diag_set(&t->img->diag, -EOPNOTSUPP,
+				"unsupported: inode %u is not mapped by extents", inode->ino.v);
 	r = range_of(inode, off, len);
 	switch (mode & ~FALLOC_FL_KEEP_SIZE) {
 	case 0:

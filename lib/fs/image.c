@@ -172,9 +172,6 @@ static int check_writable(struct ek_image *img)
 	if (lacking != 0)
 		return diag_set(&img->diag, -EOPNOTSUPP, "unsupported feature for writing: %s",
 				feature_list(FEATURE_RO_COMPAT, lacking, names, sizeof(names)));
-	if ((img->geom.incompat & INCOMPAT_EXTENTS) == 0)
-		return diag_set(&img->diag, -EOPNOTSUPP,
-				"unsupported for writing: an image without the feature extents");
 	lacking = feature_lacking(FEATURE_COMPAT, img->geom.compat, FEATURE_WRITE);
 	if ((lacking & COMPAT_SPARSE_SUPER2) != 0)
 		return diag_set(&img->diag, -EOPNOTSUPP, "unsupported feature for writing: %s",

@@ -113,6 +113,12 @@ static inline bool inode_has_extents(const struct ek_inode *i)
 	return (i->rec.flags & INODE_EXTENTS) != 0;
 }
 
+/* Mapped by block pointers, as far as it has blocks. */
+static inline bool inode_has_pointers(const struct ek_inode *i)
+{
+	return (i->rec.flags & (INODE_EXTENTS | INODE_INLINE_DATA)) == 0;
+}
+
 /* A link whose target lies in i_block. */
 static inline bool inode_is_fast_symlink(const struct ek_inode *i)
 {

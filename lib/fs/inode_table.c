@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "fs/inode_cache.h"
+#include "ondisk/super.h"
 
 static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *off)
 {
@@ -151,11 +152,30 @@ static int file_slot(struct task *t, struct ek_inode *inode)
 	return rc;
 }
 
+/* The first file of 2 GiB and more turns its feature on. */
+static int note_large_file(struct task *t, const struct ek_inode *inode)
+{
+	struct ek_image *img = t->img;
+	struct super_raw *sb;
+	int rc;
+
+	if (inode->rec.size <= INT32_MAX || geom_ro_compat(&img->geom, RO_COMPAT_LARGE_FILE))
+		return 0;
+	rc = image_super_write(img, t->user.current, &sb);
+	if (rc < 0)
+		return rc;
+	img->geom.ro_compat |= RO_COMPAT_LARGE_FILE;
+	sb->s_feature_ro_compat = le32_make(img->geom.ro_compat);
+	return image_super_dirty(img, t->user.current);
+}
+
 int inode_store(struct task *t, struct ek_inode *inode)
 {
 	struct handle *h = t->user.current;
-	int rc = is_filed(h, inode) ? handle_again(h) : file_slot(t, inode);
+	int rc = note_large_file(t, inode);
 
+	if (rc == 0)
+		rc = is_filed(h, inode) ? handle_again(h) : file_slot(t, inode);
 	count(&inode->img->counters, COUNTER_INODE_SERIALISE, 1);
 	if (rc == 0)
 		note_tids(t, inode, handle_tid(h));

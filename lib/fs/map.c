@@ -92,7 +92,8 @@ static int query(struct ek_inode *inode, struct map *m)
 	return rc;
 }
 
-/* Asks the pointers; what they answer is a run of one state. */
+/* Asks the pointers; what they answer is a run of one state.  Like Linux this remembers no holes;
+ * delayed blocks inside one are not part of it. */
 static int query_pointers(struct ek_inode *inode, struct map *m)
 {
 	struct es_extent e;
@@ -100,25 +101,18 @@ static int query_pointers(struct ek_inode *inode, struct map *m)
 
 	if (rc < 0)
 		return rc;
-	e = (struct es_extent){m->lblk, m->len, m->pblk,
-			       m->state == MAP_MAPPED ? ES_WRITTEN : ES_HOLE};
-	return es_insert(&inode->es, &e, NULL);
+	if (m->state == MAP_MAPPED) {
+		e = (struct es_extent){m->lblk, m->len, m->pblk, ES_WRITTEN};
+		return es_insert(&inode->es, &e, NULL);
+	}
+	if (inode->reserved != 0 && es_next(&inode->es, m->lblk, &e) && e.lblk.v > m->lblk.v)
+		m->len = MIN(m->len, e.lblk.v - m->lblk.v);
+	return 0;
 }
 
-static int no_extents(const struct ek_inode *inode)
+static int ask(struct ek_inode *inode, struct map *m)
 {
-	return diag_set(&inode->img->diag, -EOPNOTSUPP,
-			"unsupported: inode %u is not mapped by extents", inode->ino.v);
-}
-
-int map_changeable(const struct ek_inode *inode)
-{
-	bool has_blocks = inode_is_file(inode) || inode_is_dir(inode) ||
-			  (S_ISLNK(inode->rec.mode) && !inode_is_fast_symlink(inode));
-
-	return has_blocks && !inode_has_extents(inode) && !inode_is_inline(inode)
-		   ? no_extents(inode)
-		   : 0;
+	return inode_has_extents(inode) ? query(inode, m) : query_pointers(inode, m);
 }
 
 static void hole_up_to_delayed(struct ek_inode *inode, struct map *m)
@@ -144,7 +138,14 @@ int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
 		hole_up_to_delayed(inode, m);
 		return 0;
 	}
-	return inode_has_extents(inode) ? query(inode, m) : query_pointers(inode, m);
+	return ask(inode, m);
+}
+
+bool map_writes_unwritten(const struct ek_inode *inode)
+{
+	const struct image_opts *o = &inode->img->opts;
+
+	return inode_has_extents(inode) && !o->dioread_lock && !o->nodelalloc;
 }
 
 /* ---- allocation ---- */
@@ -202,7 +203,7 @@ static int fill_hole(struct task *t, struct ek_inode *inode, struct ext_path *p,
 			    ((flags & MAP_METADATA_NOFAIL) != 0 ? EXT_RESERVED : 0) |
 			    ((flags & MAP_DELALLOC) != 0 ? EXT_DELALLOC : 0));
 	if (rc < 0) {
-		mb_free_blocks(t->img->mb, t->user.current, x.pblk, x.len, false);
+		inode_unalloc_blocks(t, inode, req.flags, x.pblk, x.len);
 		return rc;
 	}
 	m->len = x.len;
@@ -326,6 +327,17 @@ static int map_in_tree(struct task *t, struct ek_inode *inode, struct map *m, un
 	return rc;
 }
 
+/* Where there is a hole, a branch of pointers and data. */
+static int map_by_pointers(struct task *t, struct ek_inode *inode, struct map *m, unsigned flags)
+{
+	struct mb_request req = {.flags = request_flags(inode, flags)};
+	int rc = (flags & MAP_CREATE) != 0 ? ind_fill(t, inode, m, &req) : ind_lookup(inode, m);
+
+	if (rc == 0 && m->fresh)
+		inode_note_datasync(t, inode);
+	return rc;
+}
+
 /* What the tree answered is remembered; reservations under it are claimed. */
 static int remember(struct task *t, struct ek_inode *inode, const struct map *m)
 {
@@ -347,6 +359,20 @@ static int zero_blocks(struct ek_inode *inode, const struct map *m)
 			(uint64_t)m->len << g->block_bits);
 }
 
+/* New blocks that are written at once show what they held before, unless a commit waits for their
+ * data. */
+static int order_data(struct task *t, struct ek_inode *inode, const struct map *m, unsigned flags)
+{
+	unsigned bits = inode->img->geom.block_bits;
+	uint64_t from = (uint64_t)m->lblk.v << bits;
+
+	if (!m->fresh || m->state != MAP_MAPPED || (flags & MAP_ZERO) != 0 ||
+	    !inode_is_file(inode) || inode->img->data.ordered == NULL)
+		return 0;
+	return handle_order(t->user.current, &inode->jinode, from,
+			    from + ((uint64_t)m->len << bits), (flags & MAP_IO_SUBMIT) != 0);
+}
+
 /* True when what is known already satisfies the request. */
 static bool satisfied(const struct map *m, unsigned flags)
 {
@@ -366,13 +392,15 @@ int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned f
 	int rc;
 
 	m->fresh = false;
-	if (!inode_has_extents(inode))
-		return no_extents(inode);
+	if (inode_is_inline(inode))
+		return diag_set(&inode->img->diag, -EOPNOTSUPP,
+				"unsupported: inode %u holds its data itself and maps no blocks",
+				inode->ino.v);
 	inode->state &= ~(unsigned)INODE_STATE_MAY_INLINE; /* what has blocks keeps them */
 	if (es_lookup(&inode->es, m->lblk, &e)) {
 		answer(m, &e);
 	} else {
-		rc = query(inode, m);
+		rc = ask(inode, m);
 		if (rc < 0)
 			return rc;
 	}
@@ -382,116 +410,12 @@ int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned f
 		flags |= MAP_DELALLOC;
 	else if (m->state == MAP_HOLE)
 		m->len = MIN(want, m->len);
-	rc = map_in_tree(t, inode, m, flags);
+	rc = inode_has_extents(inode) ? map_in_tree(t, inode, m, flags)
+				      : map_by_pointers(t, inode, m, flags);
 	if (rc == 0 && (flags & MAP_ZERO) != 0 && m->fresh)
 		rc = zero_blocks(inode, m);
 	if (rc < 0 || m->state == MAP_HOLE)
 		return rc;
-	return remember(t, inode, m);
-}
-
-/* ---- credits ---- */
-
-static unsigned index_credits(const struct ek_inode *inode, unsigned lblocks, unsigned pextents)
-{
-	const struct geom *g = &inode->img->geom;
-
-	if ((inode->rec.flags & INODE_INLINE_DATA) != 0)
-		return 1;
-	if (!inode_has_extents(inode))
-		return DIV_UP(lblocks, g->block_size / 4) + 4;
-	if (pextents <= 1)
-		return 11;
-	return 15 + DIV_UP(pextents, extent_block_entries(g));
-}
-
-unsigned map_credits(const struct ek_inode *inode, unsigned lblocks, unsigned pextents)
-{
-	const struct geom *g = &inode->img->geom;
-	unsigned idx = index_credits(inode, lblocks, pextents);
-	unsigned groups = MIN(idx + pextents, g->groups);
-	unsigned gdp = MIN(idx + pextents, g->gdt_blocks);
-
-	return idx + groups + gdp + 6;
-}
-
-unsigned map_writepage_credits(const struct ek_inode *inode)
-{
-	return map_credits(inode, 2048, 1);
-}
-
-/* ---- removal and walks ---- */
-
-int map_remove(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk to)
-{
-	uint64_t released = 0;
-	uint32_t len = to.v - from.v + (to.v != UINT32_MAX ? 1 : 0);
-	int rc = es_remove(&inode->es, from, len, &released);
-
-	if (rc < 0)
-		return rc;
-	inode_release(t, inode, released);
-	if (!inode_has_extents(inode))
-		return no_extents(inode);
-	return ext_remove(t, inode, from, to);
-}
-
-int map_shift(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t distance, bool right)
-{
-	uint32_t first = right ? from.v : from.v - distance;
-	int rc = es_remove(&inode->es, (ek_lblk){first}, UINT32_MAX - first, NULL);
-
-	if (rc < 0)
-		return rc;
-	if (!inode_has_extents(inode))
-		return no_extents(inode);
-	return ext_shift(t, inode, from, distance, right);
-}
-
-static int next_by_pointers(struct ek_inode *inode, ek_lblk from, struct map *ret)
-{
-	uint64_t end = DIV_UP(inode->size, (uint64_t)inode->img->geom.block_size);
-
-	for (uint64_t at = from.v; at < end && at < UINT32_MAX; at += ret->len) {
-		int rc;
-
-		*ret = (struct map){.lblk = {(uint32_t)at},
-				    .len = (uint32_t)MIN(end - at, UINT32_MAX - at)};
-		rc = ind_lookup(inode, ret);
-		if (rc < 0 || ret->state == MAP_MAPPED)
-			return rc < 0 ? rc : 1;
-	}
-	return 0;
-}
-
-int map_next(struct task *t, struct ek_inode *inode, ek_lblk from, struct map *ret)
-{
-	struct ext_path p;
-	struct extent x;
-	int rc;
-
-	if (inode_is_inline(inode))
-		return 0;
-	if (!inode_has_extents(inode))
-		return next_by_pointers(inode, from, ret);
-	rc = ext_path_find(inode, from, &p);
-	while (rc >= 0) {
-		struct ext_level *l = ext_leaf(&p);
-
-		if (ext_path_extent(&p, &x) && x.lblk.v + x.len > from.v) {
-			*ret = (struct map){.lblk = {MAX(from.v, x.lblk.v)}, .len = UINT32_MAX};
-			answer_extent(ret, &x);
-			ext_path_put(&p);
-			return 1;
-		}
-		if ((unsigned)(l->pos + 1) < extent_entries(l->node)) {
-			l->pos++;
-			continue;
-		}
-		rc = ext_path_step(&p);
-		if (rc == 0)
-			break;
-	}
-	ext_path_put(&p);
-	return rc;
+	rc = remember(t, inode, m);
+	return rc < 0 ? rc : order_data(t, inode, m, flags);
 }

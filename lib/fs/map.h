@@ -44,13 +44,16 @@ struct map {
  * exact up to the next entry or the request. */
 int map_lookup(struct task *t, struct ek_inode *inode, struct map *m);
 
-/* 0 when the blocks of the inode can be allocated and freed; -EOPNOTSUPP for pointers, which are
- * only read.  Asked before anything is changed. */
-int map_changeable(const struct ek_inode *inode);
-
 /* Makes [lblk, lblk + len) mapped as flags say, under the task's running handle; may map less than
  * asked (m->len), never nothing. */
 int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned flags);
+
+/* True when new blocks of the file are unwritten until their data are on disk (dioread_nolock):
+ * pointers cannot say so, nor does Linux without delayed allocation. */
+bool map_writes_unwritten(const struct ek_inode *inode);
+
+/* The largest size, in bytes, whose last block still has a number and a place in the map. */
+uint64_t map_size_limit(const struct ek_inode *inode);
 
 /* Journal credits for mapping `pextents` pieces of lblocks blocks (delalloc-facts 4.8). */
 unsigned map_credits(const struct ek_inode *inode, unsigned lblocks, unsigned pextents);
@@ -60,7 +63,8 @@ unsigned map_writepage_credits(const struct ek_inode *inode); /* meta_trans(2048
  * Restarts the handle as needed.  Delayed blocks in the range give their reservation back. */
 int map_remove(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk to);
 
-/* Shifts extents at or after from by distance blocks, left (collapse) or right (insert). */
+/* Shifts extents at or after from by distance blocks, left (collapse) or right (insert);
+ * -EOPNOTSUPP for pointers, as in Linux. */
 int map_shift(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t distance, bool right);
 
 /* Runs as they are on disk, in order: the next one at or after lblk; 1 item, 0 end, <0 error. */

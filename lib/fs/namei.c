@@ -81,7 +81,7 @@ static int check_new_name(struct task *t, struct ek_inode *dir, const char *name
 	if (dir->rec.links == 0)
 		return -ENOENT;
 	rc = dir_lookup(t, dir, name, len, &ino);
-	return rc == 0 ? -EEXIST : rc == -ENOENT ? map_changeable(dir) : rc;
+	return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
 }
 
 typedef int fill_fn(struct task *t, struct ek_inode *inode, const void *arg);
@@ -311,9 +311,7 @@ int fs_unlink(struct task *t, struct ek_inode *dir, const char *name, uint32_t l
 		return -EISDIR;
 	}
 	count(&t->img->counters, COUNTER_UNLINK, 1);
-	rc = map_changeable(inode);
-	if (rc == 0)
-		rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
+	rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
 	if (rc < 0)
 		goto out;
 	rc = dir_remove(t, dir, name, len);
@@ -365,8 +363,6 @@ int fs_rmdir(struct task *t, struct ek_inode *dir, const char *name, uint32_t le
 		rc = dir_empty(t, inode);
 		rc = rc == 0 ? -ENOTEMPTY : rc < 0 ? rc : 0;
 	}
-	if (rc == 0)
-		rc = map_changeable(inode);
 	if (rc == 0)
 		rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
 	if (rc == 0)

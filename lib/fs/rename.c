@@ -69,9 +69,7 @@ static int check_target(struct task *t, const struct end *from, const struct end
 	if (!is_dir && inode_is_dir(to->inode))
 		return -EISDIR;
 	rc = is_dir ? dir_empty(t, to->inode) : 1;
-	if (rc <= 0)
-		return rc == 0 ? -ENOTEMPTY : rc;
-	return map_changeable(to->inode);
+	return rc > 0 ? 0 : rc == 0 ? -ENOTEMPTY : rc;
 }
 
 static int check(struct task *t, const struct end *from, const struct end *to, unsigned flags)
@@ -85,9 +83,7 @@ static int check(struct task *t, const struct end *from, const struct end *to, u
 		return -ENOENT;
 	if (to->dir->rec.links == 0)
 		return -ENOENT;
-	if (to->inode == NULL)
-		rc = map_changeable(to->dir);
-	if (rc == 0 && is_dir)
+	if (is_dir)
 		rc = check_ancestor(t, from->inode, to->dir);
 	if (rc == 0 && (flags & RENAME_SWAP) != 0 && inode_is_dir(to->inode))
 		rc = check_ancestor(t, to->inode, from->dir);
@@ -264,7 +260,7 @@ int fs_link_over(struct task *t, struct ek_inode *inode, struct ek_inode *dir, c
 
 	if (rc < 0)
 		return rc;
-	rc = inode_is_dir(to.inode) ? -EISDIR : map_changeable(to.inode);
+	rc = inode_is_dir(to.inode) ? -EISDIR : 0;
 	if (rc == 0)
 		rc = task_start_inode(t, dir, HANDLE_DIR, credits_rename(t->img), 0, &h);
 	if (rc < 0)

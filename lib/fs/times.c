@@ -27,6 +27,10 @@ struct ek_time image_now(const struct ek_image *img)
 	struct ek_time now = img->now;
 	uint32_t since; /* the last tick, ns */
 
+	if (img->geom.inode_size <= 128) { /* no room for parts of a second */
+		now.nsec = 0;
+		return now;
+	}
 	if (img->tick_ns == 0)
 		return now;
 	since = (now.nsec + img->tick_ns - img->tick_phase) % img->tick_ns;

@@ -32,6 +32,13 @@ static ek_lblk first_beyond(const struct ek_inode *inode)
 	return (ek_lblk){(uint32_t)((inode->size + g->block_size - 1) >> g->block_bits)};
 }
 
+/* The same with pointers: Linux neither marks the inode here nor joins its handle. */
+static int cut_pointers(struct task *t, struct ek_inode *inode)
+{
+	inode->rec.size = inode->size;
+	return map_remove(t, inode, first_beyond(inode), (ek_lblk){UINT32_MAX});
+}
+
 /* Everything behind the size goes; runs under the task's handle. */
 static int cut(struct task *t, struct ek_inode *inode)
 {
@@ -40,6 +47,8 @@ static int cut(struct task *t, struct ek_inode *inode)
 
 	mb_discard_inode(t->img->mb, &inode->mb);
 	count(&t->img->counters, COUNTER_DISCARD_PREALLOCATIONS, 1);
+	if (inode_has_pointers(inode))
+		return cut_pointers(t, inode);
 	inode->rec.size = inode->size;
 	rc = inode_mark_dirty(t, inode, MARK_TRUNCATE);
 	if (rc < 0)
@@ -109,12 +118,6 @@ static int store_size(struct task *t, struct ek_inode *inode, uint64_t size, boo
 	return handle_end(h, rc);
 }
 
-/* The largest size whose last block still has a number. */
-static uint64_t size_limit(const struct ek_inode *inode)
-{
-	return (uint64_t)(UINT32_MAX - 1) << inode->img->geom.block_bits;
-}
-
 /* Linux lets an inline file grow as far as it has room already. */
 static int make_room(struct task *t, struct ek_inode *inode, uint64_t size)
 {
@@ -156,18 +159,15 @@ static int touch(struct task *t, struct ek_inode *inode)
 
 int inode_set_size(struct task *t, struct ek_inode *inode, uint64_t size)
 {
-	uint64_t old = inode->size;
+	uint64_t old = inode->size, limit = map_size_limit(inode);
 	int rc = 0;
 
 	if (!inode_is_file(inode))
 		return inode_is_dir(inode) ? -EISDIR : -EINVAL;
-	if (size > size_limit(inode))
+	if (size > limit)
 		return diag_set(&t->img->diag, -EFBIG,
 				"file too large: inode %u: %llu bytes, most %llu", inode->ino.v,
-				(unsigned long long)size, (unsigned long long)size_limit(inode));
-	rc = map_changeable(inode);
-	if (rc < 0)
-		return rc;
+				(unsigned long long)size, (unsigned long long)limit);
 	if (size != old)
 		rc = change_size(t, inode, size);
 	if (rc == 0 && size <= old)

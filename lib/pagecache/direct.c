@@ -3,6 +3,9 @@
  * O_DIRECT: cached data of the range is written and dropped first; holes get unwritten extents that
  * are converted when the data is there; the size follows.  What is not aligned goes through the
  * cache, as Linux falls back.
+ *
+ * Pointers have no unwritten blocks.  Behind the end of the file they get written ones, the inode
+ * being among the orphans until its size covers them; holes before it go through the cache.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,18 +33,24 @@ static int settle_cache(struct pagecache *pc, struct ek_inode *inode, uint64_t p
 	return 0;
 }
 
-/* Places for [lblk, lblk + len): one handle a piece. */
+/* Places for [lblk, lblk + len): one handle a piece.  -ENOTBLK when they cannot be had this way. */
 static int allocate(struct task *t, struct ek_inode *inode, struct map *m)
 {
+	unsigned flags = MAP_CREATE | MAP_UNWRITTEN | MAP_PRE_IO;
 	struct handle *h;
 	int rc = map_lookup(t, inode, m);
 
 	if (rc < 0 || m->state == MAP_MAPPED)
 		return rc;
+	if (inode_has_pointers(inode)) {
+		if ((uint64_t)m->lblk.v << inode->img->geom.block_bits < inode->size)
+			return -ENOTBLK;
+		flags = MAP_CREATE;
+	}
 	rc = task_start_inode(t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, m->len, 1), 0, &h);
 	if (rc < 0)
 		return rc;
-	rc = map_blocks(t, inode, m, MAP_CREATE | MAP_UNWRITTEN | MAP_PRE_IO);
+	rc = map_blocks(t, inode, m, flags);
 	return handle_end(h, rc);
 }
 
@@ -86,13 +95,63 @@ static int write_piece(struct task *t, struct ek_inode *inode, struct map *m, ui
 	return rc;
 }
 
+/* Written blocks behind the end of the file must not outlive a crash. */
+static int guard(struct task *t, struct ek_inode *inode, uint64_t end)
+{
+	struct handle *h;
+	int rc;
+
+	if (!inode_has_pointers(inode) || end <= inode->size)
+		return 0;
+	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
+	if (rc < 0)
+		return rc;
+	return handle_end(h, orphan_add(t, inode));
+}
+
 static int grow(struct task *t, struct ek_inode *inode, uint64_t end)
 {
-	if (end <= inode->size)
+	struct handle *h;
+	int rc;
+
+	if (end <= inode->size &&
+	    (!inode_has_pointers(inode) || (inode->state & INODE_STATE_ORPHAN) == 0))
 		return 0;
-	inode->size = end;
-	inode->rec.size = end;
-	return inode_mark_dirty(t, inode, MARK_WRITE_END);
+	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
+	if (rc < 0)
+		return rc;
+	inode->size = MAX(inode->size, end);
+	inode->rec.size = MAX(inode->rec.size, end);
+	if ((inode->state & INODE_STATE_ORPHAN) != 0 && inode->rec.links != 0)
+		rc = orphan_remove(t, inode);
+	if (rc == 0)
+		rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
+	return handle_end(h, rc);
+}
+
+/* The rest through the cache, and at once to disk. */
+static int64_t write_cached(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+			    const struct pc_source *src, uint64_t done)
+{
+	struct pc_source rest = *src;
+	uint8_t *turned = NULL;
+	int64_t n;
+	int rc;
+
+	if (rest.ptr != NULL && rest.period == 0) {
+		rest.ptr += done;
+	} else if (rest.ptr != NULL && done % rest.period != 0) {
+		turned = malloc(rest.period);
+		if (turned == NULL)
+			return diag_set(&inode->img->diag, -ENOMEM, "out of memory for a pattern");
+		for (uint32_t i = 0; i < rest.period; i++)
+			turned[i] = src->ptr[(done + i) % rest.period];
+		rest.ptr = turned;
+	}
+	n = pc_write(t, inode, pos, len, &rest, 0);
+	free(turned);
+	rc = n > 0 ? settle_cache(pc_of(inode), inode, pos, (uint64_t)n) : 0;
+	return rc < 0 ? rc : n;
 }
 
 int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
@@ -106,7 +165,7 @@ int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 
 	if (((pos | len) & mask) != 0 || mapping_of(inode) == NULL || inode_is_inline(inode))
 		return pc_write(t, inode, pos, len, src, flags);
-	if (pos + len > (uint64_t)(UINT32_MAX - 1) << bits)
+	if (pos > map_size_limit(inode) || len > map_size_limit(inode) - pos)
 		return -EFBIG;
 	buf = mem_aligned(4096, PIECE);
 	if (buf == NULL)
@@ -116,6 +175,8 @@ int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 		rc = inode_touch_modify(t, inode);
 	if (rc == 0)
 		rc = settle_cache(pc, inode, pos, len);
+	if (rc == 0)
+		rc = guard(t, inode, pos + len);
 	while (rc == 0 && done < len) {
 		struct map m = {.lblk = {(uint32_t)((pos + done) >> bits)},
 				.len = (uint32_t)(MIN(len - done, PIECE) >> bits)};
@@ -125,10 +186,16 @@ int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 			done += (uint64_t)m.len << bits;
 	}
 	free(buf);
-	if (done != 0) {
-		int end = grow(t, inode, pos + done);
+	if (done != 0 || rc < 0) {
+		int end = grow(t, inode, done != 0 ? pos + done : 0);
 
 		rc = rc < 0 ? rc : end;
+	}
+	if (rc == -ENOTBLK) {
+		int64_t n = write_cached(t, inode, pos + done, len - done, src, done);
+
+		rc = n < 0 ? (int)n : 0;
+		done += n > 0 ? (uint64_t)n : 0;
 	}
 	if (rc == 0 && (flags & (PC_SYNC | PC_DSYNC)) != 0)
 		rc = pc_fsync(t, inode, (flags & PC_SYNC) == 0);

@@ -92,7 +92,6 @@ static int ordered(void *ctx, struct ek_inode *inode, uint64_t from, uint64_t to
 {
 	struct pagecache *pc = ctx;
 
-	count(pc->counters, COUNTER_SUBMIT_INODE_DATA, 1);
 	if (wait_only || inode->mapping == NULL)
 		return 0;
 	return write_mapped(pc->task, inode->mapping, from, to);

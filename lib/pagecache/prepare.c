@@ -56,6 +56,8 @@ static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t 
 	count(c, COUNTER_DA_RESERVE_SPACE, n - 1);
 	count(c, COUNTER_ES_INSERT_DELAYED, n - 1);
 	count(c, COUNTER_ES_LOOKUP, 2 * (uint64_t)n - 1); /* one was counted by the lookup */
+	if (inode_has_pointers(inode)) /* holes are not remembered: each lookup asks the pointers */
+		count(c, COUNTER_IND_MAP_BLOCKS, 2 * (uint64_t)n - 1);
 	folio_set(f, BLOCK_MAPPED, from, n);
 	folio_set(f, BLOCK_DELAY, from, n);
 	tap_send(&inode->img->tap, STAGE_DELAYED, "", inode->ino.v, lblk, n, 0);

@@ -99,15 +99,12 @@ void write_tell(const struct folio *f, uint64_t pos, uint64_t len)
 	tap_send(&m->pc->img->tap, STAGE_FOLIO, "", m->inode->ino.v, pos, len, f->index);
 }
 
-static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
+/* The bytes of [pos, pos + len) are in the folio. */
+static void note_copied(struct folio *f, uint64_t pos, uint64_t len)
 {
-	struct mapping *m = f->map;
-	struct ek_inode *inode = m->inode;
-	unsigned bits = pc_block_bits(m->pc);
+	unsigned bits = pc_block_bits(f->map->pc);
 	uint32_t first = (uint32_t)((pos - folio_pos(f)) >> bits);
 	uint32_t last = (uint32_t)((pos + len - 1 - folio_pos(f)) >> bits);
-	uint64_t old = inode->size, end = pos + len;
-	bool tail;
 
 	folio_set(f, BLOCK_DIRTY, first, last - first + 1);
 	folio_set(f, BLOCK_UPTODATE, first, last - first + 1);
@@ -116,6 +113,15 @@ static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len
 		f->flags |= FOLIO_UPTODATE;
 	folio_mark_dirty(f);
 	write_tell(f, pos, len);
+}
+
+static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
+{
+	struct ek_inode *inode = f->map->inode;
+	uint64_t old = inode->size, end = pos + len;
+	bool tail;
+
+	note_copied(f, pos, len);
 	if (end <= old)
 		return 0;
 	inode->size = end;
@@ -125,7 +131,24 @@ static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len
 	return store_growth(t, inode, pos, old, tail, end);
 }
 
-/* ---- without delayed allocation: the filesystem is nearly full ---- */
+/* ---- without delayed allocation: as an option, or since the filesystem is nearly full ---- */
+
+/* Blocks that were just allocated written hold what was there before: what the write leaves of them
+ * must be zeros. */
+static void clean_fresh(struct folio *f, uint32_t at, uint32_t n)
+{
+	unsigned bits = pc_block_bits(f->map->pc);
+
+	folio_set(f, BLOCK_DIRTY, at, n); /* even if the write fails */
+	folio_mark_dirty(f);
+	if ((f->flags & FOLIO_UPTODATE) != 0)
+		return;
+	for (uint32_t end = at + n; at < end; at++) {
+		if (!folio_test(f, BLOCK_UPTODATE, at))
+			memset(f->data + ((size_t)at << bits), 0, (size_t)1 << bits);
+		folio_set(f, BLOCK_UPTODATE, at, 1);
+	}
+}
 
 /* Allocates what the write needs at once, under one handle with the size. */
 static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
@@ -133,6 +156,7 @@ static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *
 {
 	struct ek_inode *inode = m->inode;
 	unsigned bits = pc_block_bits(m->pc);
+	unsigned flags = MAP_CREATE | (map_writes_unwritten(inode) ? MAP_UNWRITTEN : 0);
 	struct folio *f;
 	uint32_t first, last;
 	int rc = 0;
@@ -150,10 +174,12 @@ static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *
 			continue;
 		}
 		map.len = MIN(map.len, folio_run(f, BLOCK_MAPPED, at));
-		rc = map_blocks(t, inode, &map, MAP_CREATE | MAP_UNWRITTEN);
+		rc = map_blocks(t, inode, &map, flags);
 		if (rc < 0)
 			break;
 		folio_set(f, BLOCK_MAPPED, at, map.len);
+		if (map.fresh && map.state == MAP_MAPPED)
+			clean_fresh(f, at, map.len);
 		if (map.state == MAP_IS_UNWRITTEN)
 			folio_set(f, BLOCK_UNWRITTEN, at, map.len);
 		at += map.len;
@@ -164,13 +190,42 @@ static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *
 	return rc;
 }
 
+/* The file grew, and both of its sizes do. */
+static int grow_now(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t end)
+{
+	uint64_t old = inode->size, edge = ROUND_UP(old, (uint64_t)inode->img->geom.block_size);
+	struct data_ops *ops = &inode->img->data;
+	int rc = 0;
+
+	if (end <= old)
+		return 0;
+	inode->size = end;
+	inode->rec.size = end;
+	if (pos > old && edge != old)
+		rc = ops->zero_partial(ops->ctx, inode, old, MIN(edge, pos));
+	return rc < 0 ? rc : inode_mark_dirty(t, inode, MARK_WRITE_END);
+}
+
+/* Written blocks behind the end of the file, which a write that failed leaves, would show. */
+static int cut_failed(struct task *t, struct mapping *m, uint64_t end, int rc)
+{
+	struct ek_inode *inode = m->inode;
+	struct diag why = inode->img->diag;
+
+	if (end <= inode->size || map_writes_unwritten(inode))
+		return rc;
+	mapping_discard(m, inode->size, UINT64_MAX);
+	if (jnl_error(inode->img->jnl) == 0 && inode_truncate_blocks(t, inode) == 0)
+		inode->img->diag = why;
+	return rc;
+}
+
 static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 			   const struct pc_source *src, uint64_t done)
 {
 	struct ek_inode *inode = m->inode;
 	struct folio *f = NULL;
 	struct handle *h;
-	uint64_t old = inode->size;
 	int rc = inline_write_now(t, m, pos, *len, src, done);
 
 	if (rc != 0)
@@ -184,14 +239,12 @@ static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint
 	rc = write_now(t, m, pos, len, &f);
 	if (rc == 0) {
 		write_copy(f, pos, src, done, *len);
-		rc = write_end(t, f, pos, *len);
+		note_copied(f, pos, *len);
+		rc = grow_now(t, inode, pos, pos + *len);
 		count(m->pc->counters, COUNTER_WRITE_END, 1);
-		if (rc == 0 && inode->size > old) {
-			inode->rec.size = inode->size;
-			rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
-		}
 	}
-	return handle_end(h, rc);
+	rc = handle_end(h, rc);
+	return rc < 0 ? cut_failed(t, m, pos + *len, rc) : rc;
 }
 
 /* ---- overwrites ---- */
@@ -231,7 +284,7 @@ static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t
 	struct folio *f = NULL;
 	int rc;
 
-	if (space_is_tight(&m->pc->img->groups.space))
+	if (m->pc->img->opts.nodelalloc || space_is_tight(&m->pc->img->groups.space))
 		return write_chunk_now(t, m, pos, len, src, done);
 	count(m->pc->counters, COUNTER_DA_WRITE_BEGIN, 1);
 	rc = inline_write_delayed(t, m, pos, *len, src, done);
@@ -260,14 +313,10 @@ static int retry_space(struct task *t, unsigned tries)
 
 static int check_write(struct ek_inode *inode, uint64_t pos, uint64_t *len)
 {
-	uint64_t limit = (uint64_t)(UINT32_MAX - 1) << inode->img->geom.block_bits;
+	uint64_t limit = MIN(map_size_limit(inode), (uint64_t)UINT32_MAX << PAGE_BITS);
 
-	limit = MIN(limit, (uint64_t)UINT32_MAX << PAGE_BITS);
 	if (!inode_is_file(inode))
 		return inode_is_dir(inode) ? -EISDIR : -EINVAL;
-	if ((inode->rec.flags & (INODE_EXTENTS | INODE_INLINE_DATA)) == 0)
-		return diag_set(&inode->img->diag, -EOPNOTSUPP,
-				"unsupported: inode %u is not mapped by extents", inode->ino.v);
 	if (pos >= limit)
 		return -EFBIG;
 	*len = MIN(*len, limit - pos);
@@ -296,7 +345,8 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	m->write_end = pos + len;
 	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
 	rc = inode_touch_modify(t, inode);
-	if (rc == 0 && pos + len <= inode->size && !space_is_tight(&m->pc->img->groups.space) &&
+	if (rc == 0 && pos + len <= inode->size && !m->pc->img->opts.nodelalloc &&
+	    !space_is_tight(&m->pc->img->groups.space) &&
 	    (pos & ~(chunk - 1)) == ((pos + len - 1) & ~(chunk - 1)) &&
 	    overwrite(m, pos, len, src)) {
 		done = len;

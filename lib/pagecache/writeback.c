@@ -279,7 +279,7 @@ static unsigned map_flags(const struct pass *p)
 {
 	unsigned flags = MAP_CREATE | MAP_METADATA_NOFAIL | MAP_IO_SUBMIT;
 
-	if (!p->pc->img->opts.dioread_lock)
+	if (map_writes_unwritten(p->m->inode))
 		flags |= MAP_UNWRITTEN | MAP_PRE_IO;
 	return flags;
 }
@@ -327,18 +327,11 @@ static int map_and_submit(struct pass *p)
 		if (rc < 0)
 			break;
 		first = false;
-		if (m.len < p->len) { /* the rest of the extent stays for the next round */
-			uint32_t lblk = m.lblk.v + m.len, left = p->len - m.len;
-
-			p->done = false; /* what the walk saw up to its end is not all mapped */
-			rc = submit_mapped(p, &m);
-			if (p->len == 0 && rc == 0) {
-				p->lblk = lblk;
-				p->len = left;
-			}
-		} else {
-			rc = submit_mapped(p, &m);
-		}
+		/* The rest of the extent is collected again, by the next step if whole folios were
+		 * mapped. */
+		if (m.len < p->len)
+			p->done = false;
+		rc = submit_mapped(p, &m);
 	}
 	end = store_size(p);
 	return rc < 0 ? rc : end;
@@ -357,7 +350,7 @@ static unsigned reserved_credits(const struct pass *p)
 static int map_step(struct pass *p)
 {
 	struct ek_inode *inode = p->m->inode;
-	unsigned rsv = p->pc->img->opts.dioread_lock ? 0 : reserved_credits(p);
+	unsigned rsv = map_writes_unwritten(inode) ? reserved_credits(p) : 0;
 	struct ioend *end = &p->end;
 	struct handle *h;
 	int rc =

@@ -3,8 +3,9 @@
 """A random workload as a trace: workload.py SEED OPS BLOCK [WITHOUT [FEATURES]]
 
 Keeps a model of names, sizes and open files, so that every op is one that succeeds.  The same
-arguments give the same trace.  WITHOUT names ops to leave out, with commas.  FEATURES is searched
-for inline_data and ea_inode, which want other sizes and, the former, care (leave_inode).
+arguments give the same trace.  WITHOUT names ops to leave out, with commas; "ranges" are all modes
+of fallocate but holes, which are all that files without extents have.  FEATURES is searched for
+inline_data and ea_inode, which want other sizes and, the former, care (leave_inode).
 """
 import random
 import sys
@@ -223,6 +224,8 @@ class Workload:
             return
         mode = self.r.choice(["alloc", "keep", "punch", "punch", "zero", "zerokeep", "collapse",
                               "insert"])
+        if "ranges" in self.without:
+            mode = "punch"
         off, n, size = self.offset(h.inode.size), self.length(), h.inode.size
         if mode in ("collapse", "insert"):
             off = self.r.randint(0, size) // self.block * self.block
