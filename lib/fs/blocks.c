@@ -73,11 +73,16 @@ void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_fl
 		charge(t, inode, -(int64_t)len);
 }
 
-static int free_blocks(struct task *t, ek_pblk pblk, uint32_t len, bool metadata)
+/* Fast commits are counted when all of them are applied. */
+static int free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len,
+		       bool metadata)
 {
+	int rc;
+
 	if (t->img->fast != NULL)
 		return fast_mark(t, pblk, len, false);
-	return mb_free_blocks(t->img->mb, t->user.current, pblk, len, metadata);
+	rc = mb_free_blocks(t->img->mb, t->user.current, pblk, len, metadata);
+	return rc < 0 ? rc : charge(t, inode, -(int64_t)len);
 }
 
 /* Blocks of folders and long links went through the log: it must not bring them back. */
@@ -95,18 +100,14 @@ int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint
 	bool metadata = !inode_is_file(inode);
 	int rc = metadata ? forget_blocks(t, pblk, len) : 0;
 
-	if (rc == 0)
-		rc = free_blocks(t, pblk, len, metadata);
-	return rc < 0 ? rc : charge(t, inode, -(int64_t)len);
+	return rc < 0 ? rc : free_blocks(t, inode, pblk, len, metadata);
 }
 
 int inode_free_metadata(struct task *t, struct ek_inode *inode, struct buf *buf, ek_pblk pblk)
 {
 	int rc = handle_forget(t->user.current, buf, pblk);
 
-	if (rc == 0)
-		rc = free_blocks(t, pblk, 1, true);
-	return rc < 0 ? rc : charge(t, inode, -1);
+	return rc < 0 ? rc : free_blocks(t, inode, pblk, 1, true);
 }
 
 ek_pblk inode_goal(const struct ek_inode *inode)

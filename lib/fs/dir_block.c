@@ -295,8 +295,12 @@ void dir_block_fill(const struct geom *g, uint8_t *data, uint32_t at, const char
 
 void dir_block_remove(const struct geom *g, struct dirent_raw *e, struct dirent_raw *prev)
 {
+	size_t keep = prev != NULL ? 0 : offsetof(struct dirent_raw, name_len);
+	uint32_t len = dir_rec_len(g, e);
+
 	if (prev != NULL)
-		dir_set_rec_len(g, prev, dir_rec_len(g, prev) + dir_rec_len(g, e));
+		dir_set_rec_len(g, prev, dir_rec_len(g, prev) + len);
 	else
 		e->inode = le32_make(0);
+	memset((uint8_t *)e + keep, 0, len - keep); /* names are wiped, since Linux 5.13 */
 }

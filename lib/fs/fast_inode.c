@@ -151,6 +151,25 @@ static int insert(struct task *t, struct ek_inode *inode, const struct extent *e
 	return rc;
 }
 
+/* A tree that has become small enough for the root goes there. */
+static int shrink(struct task *t, struct ek_inode *inode)
+{
+	struct ext_path p;
+	int rc = ext_path_find(inode, (ek_lblk){0}, &p);
+
+	if (rc == 0 && p.depth == 1 && extent_entries(p.at[0].node) == 1 &&
+	    extent_entries(p.at[1].node) <= EXTENT_ROOT_ENTRIES) {
+		p.at[1].pos = 0;
+		rc = ext_level_write(t, &p, 1);
+		if (rc == 0)
+			ext_try_merge(t, &p);
+		if (rc == 0)
+			rc = ext_level_dirty(t, &p, p.depth, MARK_TRUNCATE);
+	}
+	ext_path_put(&p);
+	return rc < 0 ? rc : forget_map(inode);
+}
+
 /* Maps a piece that is a hole, or mapped all over by old. */
 static int set_piece(struct task *t, struct ek_inode *inode, const struct extent *e,
 		     const struct map *old)
@@ -193,7 +212,7 @@ int fast_add_range(struct task *t, struct ek_inode *inode, const struct fast_rec
 		left.pblk.v += piece.len;
 		left.len -= piece.len;
 	}
-	return rc < 0 ? rc : forget_map(inode);
+	return rc < 0 ? rc : shrink(t, inode);
 }
 
 int fast_remove_range(struct task *t, struct ek_inode *inode, const struct fast_record *r)
@@ -203,7 +222,7 @@ int fast_remove_range(struct task *t, struct ek_inode *inode, const struct fast_
 	if (rc == 0 && r->range_len > 0)
 		rc = ext_remove(t, inode, r->range.lblk,
 				(ek_lblk){r->range.lblk.v + r->range_len - 1});
-	return rc < 0 ? rc : forget_map(inode);
+	return rc < 0 ? rc : shrink(t, inode);
 }
 
 /* ---- what is left to do at the end ---- */

@@ -101,8 +101,10 @@ static int note(struct fast *f, uint32_t ino)
 
 static int end_inode(struct fast *f, struct ek_inode *inode)
 {
-	int rc = inode_delete(f->t, inode);
+	int rc = fast_settle(f->t, inode);
 
+	if (rc == 0)
+		rc = inode_delete(f->t, inode);
 	if (rc == 0)
 		inode->state |= INODE_STATE_DELETED;
 	return rc;
