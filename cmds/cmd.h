@@ -50,7 +50,8 @@ struct run {
 	int argc;         /* operands only */
 	char **argv;
 	bool json, quiet;
-	int progress; /* enum progress_mode */
+	int progress;        /* enum progress_mode */
+	const char *journal; /* NULL: none was named */
 	struct out *out;
 	struct ek_ctx *ctx;
 };
@@ -103,6 +104,7 @@ const char *cmd_guess(const char *typed);
 struct globals {
 	bool json, quiet, help, version, introspect;
 	int progress;
+	const char *journal;
 };
 extern const struct opt global_options[];
 

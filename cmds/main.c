@@ -110,6 +110,7 @@ static int run_verb(struct run *run, struct globals *globals, int argc, char **a
 	run->json = globals->json;
 	run->quiet = globals->quiet;
 	run->progress = globals->progress;
+	run->journal = globals->journal;
 	code = EXIT_DONE;
 	if (globals->introspect || (globals->help && globals->json))
 		introspect(stdout, cmd);

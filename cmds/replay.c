@@ -250,7 +250,8 @@ static void compare(struct run *run, const struct recorded *recorded,
 /* An image that is damaged, absent or in use is told as such before the trace is opened. */
 static int check_image(struct run *run, const struct target *t)
 {
-	struct ek_image_options opt = {.size = sizeof(opt), .offset = t->offset};
+	struct ek_image_options opt = {
+	    .size = sizeof(opt), .offset = t->offset, .journal = run->journal};
 	struct ek_image *img;
 	int err = ek_image_open(run->ctx, t->image, &opt, &img);
 

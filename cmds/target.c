@@ -105,7 +105,8 @@ int target_now(struct run *run, struct ek_time *ret)
 
 int target_open(struct run *run, const char *arg, unsigned flags, struct target *ret)
 {
-	struct ek_image_options opt = {.size = sizeof(opt), .flags = flags};
+	struct ek_image_options opt = {
+	    .size = sizeof(opt), .flags = flags, .journal = run->journal};
 	struct target t;
 	int code = target_now(run, &opt.now), err;
 

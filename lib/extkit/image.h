@@ -43,11 +43,13 @@ enum ek_image_flag {
 
 /* Zero is a good value for every member but size. */
 struct ek_image_options {
-	size_t size;        /* sizeof(struct ek_image_options) */
-	unsigned flags;     /* enum ek_image_flag, or'ed */
-	uint64_t offset;    /* bytes before the filesystem */
-	uint64_t cache;     /* bytes of metadata kept in memory, 0: 64 MiB */
-	struct ek_time now; /* timestamps of changes; 0: the host's clock at open */
+	size_t size;         /* sizeof(struct ek_image_options) */
+	unsigned flags;      /* enum ek_image_flag, or'ed */
+	uint64_t offset;     /* bytes before the filesystem */
+	uint64_t cache;      /* bytes of metadata kept in memory, 0: 64 MiB */
+	struct ek_time now;  /* timestamps of changes; 0: the host's clock at open */
+	const char *journal; /* file or device with an external journal; NULL: looked for by UUID
+			      * when the image is a block device */
 };
 
 /* Opens the filesystem in path; opt may be NULL.  A log that a crash left is replayed: into the

@@ -20,6 +20,7 @@
 #include "fs/guard.h"
 #include "fs/image_impl.h"
 #include "fs/inode_cache.h"
+#include "fs/journal_dev.h"
 #include "fs/names.h"
 #include "fs/orphan_file.h"
 #include "fs/xattr_inode.h"
@@ -243,6 +244,7 @@ static void release(struct ek_image *img)
 
 	unload_layers(img);
 	bioq_close(img->bioq);
+	journal_dev_close(img);
 	if (under != NULL) {
 		dev_close(dev);
 		dev = under;

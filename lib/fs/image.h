@@ -74,12 +74,19 @@ struct image_opts {
 	struct ek_time now;       /* the clock to begin with */
 	uint32_t tick_ns;         /* see ek_image.tick_ns */
 	uint32_t tick_phase;      /* the same */
+	/* The device of an external journal, by its UUID; it stays the caller's, open until the
+	 * image is closed.  -ENOENT: not known.  May be NULL. */
+	int (*find_journal)(void *ctx, const uint8_t uuid[16], struct dev **ret);
+	void *find_ctx;
 	bool dioread_lock, nodelalloc, data_writeback, data_journal, noauto_da_alloc;
 };
 
 struct ek_image {
 	struct dev *dev, *base; /* dev: the filesystem at 0; base: what was opened, or NULL */
-	struct dev *overlay; /* what lies under dev when a reader sees a replayed view, or NULL */
+	struct dev *overlay;   /* what lies under dev when a reader sees a replayed view, or NULL */
+	struct dev *log_dev;   /* of an external journal, or NULL */
+	struct dev *log_under; /* the same below log_dev, for a reader */
+	struct bioq *log_bioq;
 	struct geom geom;
 	struct buf_cache *cache;
 	struct buf *super_buf; /* block that holds the primary superblock */
@@ -88,7 +95,8 @@ struct ek_image {
 	struct jnl *jnl;
 	struct groups groups;
 	struct mb *mb;
-	struct fast_space *fast; /* gives and takes blocks while fast commits are applied, or NULL */
+	struct fast_space
+	    *fast; /* gives and takes blocks while fast commits are applied, or NULL */
 	struct ialloc ialloc;
 	struct inode_cache *inodes;
 	struct list orphans;             /* struct ek_inode.orphan, oldest last */

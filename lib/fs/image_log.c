@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "fs/image_impl.h"
 #include "fs/inode.h"
+#include "fs/journal_dev.h"
 #include "fs/map.h"
 
 static int ordered_data(void *ctx, struct jnl_inode *ji)
@@ -105,6 +106,17 @@ static int open_log(struct task *t, struct ek_inode *inode)
 	return rc;
 }
 
+static int open_external(struct ek_image *img)
+{
+	struct jnl_config cfg;
+	struct jnl_run run;
+	int rc;
+
+	journal_config(img, &cfg);
+	rc = journal_dev_open(img, &cfg, &run);
+	return rc < 0 ? rc : jnl_open(&cfg, &img->jnl);
+}
+
 int image_open_journal(struct task *t)
 {
 	struct ek_image *img = t->img;
@@ -118,8 +130,8 @@ int image_open_journal(struct task *t)
 		journal_config(img, &cfg);
 		return jnl_open_none(&cfg, &img->jnl);
 	}
-	if (img->geom.journal_inum == 0)
-		return diag_set(&img->diag, -EOPNOTSUPP, "unsupported: the journal is external");
+	if (journal_is_external(img))
+		return open_external(img);
 	rc = geom_inum(&img->geom, img->geom.journal_inum, "s_journal_inum", &img->diag, &ino);
 	if (rc == 0)
 		rc = inode_get(img, ino, &inode);

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "extkit/image.h"
 #include "io/dev.h"
+#include "io/probe.h"
 
 /* ---- calls ---- */
 
@@ -99,14 +100,44 @@ static struct ek_time clock_or(struct ek_time now)
 	return (struct ek_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
 }
 
-static int open_image(struct ek_ctx *ctx, struct dev *file, const struct ek_image_options *opt,
-		      struct ek_image **ret)
+/* The device of an external journal: the one that was named, else, for block devices, the one that
+ * libblkid knows. */
+static int find_journal(void *ctx, const uint8_t uuid[16], struct dev **ret)
+{
+	struct session *s = ctx;
+	char found[256];
+	const char *path = s->journal_path;
+	int rc = 0;
+
+	if (path == NULL && s->file->is_block && probe_find(uuid, found, sizeof(found)) == 0)
+		path = found;
+	if (path == NULL)
+		return -ENOENT;
+	rc = dev_open(path, s->journal_flags, &s->ctx->diag, &s->journal);
+	if (rc == 0 && s->dry != NULL)
+		rc = dev_open_overlay(s->journal, &s->dry_journal);
+	if (rc == 0)
+		*ret = s->dry_journal != NULL ? s->dry_journal : s->journal;
+	return rc;
+}
+
+static void free_session(struct session *s)
+{
+	dev_close(s->dry_journal);
+	dev_close(s->journal);
+	dev_close(s->dry);
+	free(s);
+}
+
+static int open_image(struct ek_ctx *ctx, struct dev *file, unsigned dev_flags,
+		      const struct ek_image_options *opt, struct ek_image **ret)
 {
 	struct image_opts inner = {
 	    .flags = image_flags(opt),
 	    .offset = opt->offset,
 	    .cache_bytes = (size_t)MIN(opt->cache, (uint64_t)SIZE_MAX / 2),
 	    .now = clock_or(opt->now),
+	    .find_journal = find_journal,
 	};
 	struct session *s = mem_zero(sizeof(*s));
 	struct ek_image *img;
@@ -114,17 +145,20 @@ static int open_image(struct ek_ctx *ctx, struct dev *file, const struct ek_imag
 
 	if (s == NULL)
 		return diag_set(&ctx->diag, -ENOMEM, "out of memory for an image");
+	s->ctx = ctx;
+	s->file = file;
+	s->journal_path = opt->journal;
+	s->journal_flags = dev_flags;
+	inner.find_ctx = s;
 	if ((opt->flags & EK_IMAGE_DRY_RUN) != 0)
 		rc = dev_open_overlay(file, &s->dry);
 	if (rc == 0)
 		rc = image_open(s->dry != NULL ? s->dry : file, &inner, &ctx->diag, &img);
+	s->journal_path = NULL;
 	if (rc < 0) {
-		dev_close(s->dry);
-		free(s);
+		free_session(s);
 		return rc;
 	}
-	s->ctx = ctx;
-	s->file = file;
 	s->was_dirty = img->recovered;
 	task_init(&s->task, img);
 	pthread_mutex_init(&s->lock, NULL);
@@ -154,7 +188,7 @@ int ek_image_open(struct ek_ctx *ctx, const char *path, const struct ek_image_op
 	rc = dev_open(path, flags, &ctx->diag, &file);
 	if (rc < 0)
 		return rc;
-	rc = open_image(ctx, file, &o, ret);
+	rc = open_image(ctx, file, flags, &o, ret);
 	if (rc < 0) {
 		dev_close(file);
 		if (ctx->diag.code == 0)
@@ -179,10 +213,9 @@ int ek_image_close(struct ek_image *img)
 		diag_set(&s->ctx->diag, rc, "cannot finish %s: %s", s->file->name, strerror(-rc));
 	else
 		diag_clear(&s->ctx->diag);
-	dev_close(s->dry);
 	dev_close(s->file);
 	pthread_mutex_destroy(&s->lock);
-	free(s);
+	free_session(s);
 	return rc;
 }
 

@@ -21,7 +21,10 @@ struct session {
 	struct dev *dry; /* what changes go to instead of file, or NULL */
 	struct task task;
 	pthread_mutex_t lock;
-	bool was_dirty; /* the log was replayed at open */
+	const char *journal_path; /* while the image is opened */
+	unsigned journal_flags;
+	struct dev *journal, *dry_journal; /* the same for an external journal */
+	bool was_dirty;                    /* the log was replayed at open */
 };
 
 /* Takes the lock and forgets old stories. */

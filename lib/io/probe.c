@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,4 +110,23 @@ int probe_read(struct dev *dev, struct probe *ret)
 	r = probe_fd(own, off, dev->size, ret);
 	close(own);
 	return r < 0 ? diag_errno(dev->diag, r, "cannot look at %s", dev->name) : 0;
+}
+
+int probe_find(const uint8_t u[16], char *path, size_t cap)
+{
+	char text[37], *found;
+	size_t len;
+
+	snprintf(text, sizeof(text),
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
+		 u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+		 u[15]);
+	found = blkid_evaluate_tag("UUID", text, NULL);
+	if (found == NULL)
+		return -ENOENT;
+	len = strlen(found);
+	if (len < cap)
+		memcpy(path, found, len + 1);
+	free(found);
+	return len < cap ? 0 : -ENOENT;
 }

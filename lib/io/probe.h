@@ -7,6 +7,7 @@
 #define IO_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct dev;
@@ -33,5 +34,9 @@ struct probe {
 /* Fills *ret.  A device without a descriptor of the host (memory) gives -EOPNOTSUPP.  Slices are
  * looked at from their own start. */
 int probe_read(struct dev *dev, struct probe *ret);
+
+/* The path of the block device with a filesystem or journal of this UUID; -ENOENT when libblkid
+ * knows none, or its path does not fit. */
+int probe_find(const uint8_t uuid[16], char *path, size_t cap);
 
 #endif

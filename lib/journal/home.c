@@ -100,7 +100,8 @@ static int outside(const struct replay *r, const struct replay_block *b, const c
 }
 
 /* Blocks and runs of the log are both sorted by place: one walk along both. */
-static int check_targets(struct replay *r, const struct jnl_run *runs, uint64_t limit)
+static int check_targets(struct replay *r, const struct jnl_run *runs, unsigned count,
+			 uint64_t limit)
 {
 	unsigned at = 0;
 
@@ -109,9 +110,9 @@ static int check_targets(struct replay *r, const struct jnl_run *runs, uint64_t 
 
 		if (b->home >= limit)
 			return outside(r, b, "the filesystem ends at", limit);
-		while (at < r->jnl->cfg.run_count && runs[at].pblk + runs[at].len <= b->home)
+		while (at < count && runs[at].pblk + runs[at].len <= b->home)
 			at++;
-		if (at < r->jnl->cfg.run_count && runs[at].pblk <= b->home)
+		if (at < count && runs[at].pblk <= b->home)
 			return outside(r, b, "inside the log at", runs[at].pblk);
 	}
 	return 0;
@@ -131,12 +132,14 @@ static int check_blocks(struct replay *r)
 	}
 	if (rc < 0)
 		return rc;
+	if (jnl_external(j)) /* the log is nowhere in the filesystem */
+		return check_targets(r, NULL, 0, limit);
 	runs = mem_array(j->cfg.run_count, sizeof(*runs), MEM_CAP, j->cfg.diag);
 	if (runs == NULL)
 		return -ENOMEM;
 	memcpy(runs, j->cfg.runs, j->cfg.run_count * sizeof(*runs));
 	qsort(runs, j->cfg.run_count, sizeof(*runs), by_place);
-	rc = check_targets(r, runs, limit);
+	rc = check_targets(r, runs, j->cfg.run_count, limit);
 	free(runs);
 	return rc;
 }
@@ -176,7 +179,7 @@ static int read_batch(struct replay *r, const struct replay_block *b, size_t n, 
 			if (b[i + run].lblk != b[i].lblk + run)
 				break;
 		}
-		rc = dev_read(buf_cache_dev(j->cfg.cache), place, to + (i << j->block_bits),
+		rc = dev_read(jnl_log_dev(j), place, to + (i << j->block_bits),
 			      run << j->block_bits);
 		if (rc < 0)
 			return rc;

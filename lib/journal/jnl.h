@@ -103,9 +103,9 @@ struct jnl {
 	uint32_t max_credits;   /* without it */
 	uint32_t tags, records; /* in a descriptor, in a revoke block */
 	uint32_t next_tid, tail_tid, committed_tid;
-	bool dirty;       /* not recovered yet */
+	bool dirty;            /* not recovered yet */
 	struct fast_log *fast; /* fast commits that were read and not applied, or NULL */
-	bool super_stale; /* the superblock on disk says that the log is empty */
+	bool super_stale;      /* the superblock on disk says that the log is empty */
 	enum jnl_phase phase;
 	struct tx *running;
 	struct list committed;
@@ -128,6 +128,17 @@ static inline bool jnl_incompat(const struct jnl *j, uint32_t bit)
 static inline bool jnl_csum(const struct jnl *j)
 {
 	return jnl_incompat(j, JBD2_INCOMPAT_CSUM_V2 | JBD2_INCOMPAT_CSUM_V3);
+}
+
+/* Where the log lies. */
+static inline struct dev *jnl_log_dev(const struct jnl *j)
+{
+	return j->cfg.log_dev != NULL ? j->cfg.log_dev : buf_cache_dev(j->cfg.cache);
+}
+
+static inline bool jnl_external(const struct jnl *j)
+{
+	return j->cfg.log_dev != NULL;
 }
 
 static inline void jnl_count(struct jnl *j, enum counter which, uint64_t n)
@@ -155,15 +166,18 @@ struct ek_time jnl_now(struct jnl *j);
 /* Runs all callbacks of list and empties it. */
 void jnl_call_back(struct list *callbacks, int error);
 
-/* Queues one block (or none, with flags for a flush) of ours; the bytes must stay until jnl_wait.
- */
+/* Queues one block (or none, with flags for a flush) of ours for the filesystem; the bytes must
+ * stay until jnl_wait. */
 int jnl_write(struct jnl *j, uint64_t place, const void *data, unsigned flags);
 
-/* Waits for everything in the queue, runs the callbacks of others, and returns the first error of
+/* The same for the log. */
+int jnl_write_log(struct jnl *j, uint64_t place, const void *data, unsigned flags);
+
+/* Waits for everything in the queues, runs the callbacks of others, and returns the first error of
  * ours: theirs are not the journal's concern. */
 int jnl_wait(struct jnl *j);
 
-/* jnl_wait, then a flush of the device. */
+/* jnl_wait, then a flush of the filesystem's device. */
 int jnl_flush(struct jnl *j);
 
 /* Gives up: remembers error, tells the layer above.  Returns error. */

@@ -27,6 +27,7 @@
 #include "ondisk/geom.h"
 
 struct bioq;
+struct dev;
 struct jnl;
 struct tx;
 
@@ -57,7 +58,13 @@ struct jnl_hooks {
 
 struct jnl_config {
 	struct buf_cache *cache;
-	struct bioq *bioq;         /* to the cache's device; may be NULL when read_only */
+	struct bioq *bioq; /* to the cache's device; may be NULL when read_only */
+	/* Where the log lies when it has a device of its own (and a queue to it, under the same
+	 * rules); NULL: on the cache's device.  There log blocks have the numbers of that
+	 * device's blocks, and the superblock of the log is super_at. */
+	struct dev *log_dev;
+	struct bioq *log_bioq;
+	uint32_t super_at;
 	struct counters *counters; /* may be NULL */
 	struct diag *diag;
 	struct jnl_hooks hooks;
@@ -124,9 +131,9 @@ bool jnl_dirty(const struct jnl *j);
  * empty and its sequence advanced.  *count gets the number of transactions, 0 when the log was
  * clean.
  *
- * When fast commits follow (jnl_fast in journal/fast.h), they are left to whoever knows inodes.  They
- * must be applied in one transaction, the first one: a log that is closed without it has lost them,
- * one that is killed still has them and is as good as before.
+ * When fast commits follow (jnl_fast in journal/fast.h), they are left to whoever knows inodes.
+ * They must be applied in one transaction, the first one: a log that is closed without it has lost
+ * them, one that is killed still has them and is as good as before.
  *
  * The superblock on disk may have changed: read it again, look at its features again, and clear its
  * RECOVER flag.  Buffers of replayed blocks that the cache holds have the new bytes and are

@@ -110,11 +110,21 @@ static void wrote(void *ctx, int result)
 		j->io_error = result;
 }
 
-int jnl_write(struct jnl *j, uint64_t place, const void *data, unsigned flags)
+static int put(struct jnl *j, struct bioq *q, uint64_t place, const void *data, unsigned flags)
 {
 	struct iovec iov = {(void *)data, j->block_size};
 
-	return bioq_write(j->cfg.bioq, place, &iov, data != NULL, flags, wrote, j);
+	return bioq_write(q, place, &iov, data != NULL, flags, wrote, j);
+}
+
+int jnl_write(struct jnl *j, uint64_t place, const void *data, unsigned flags)
+{
+	return put(j, j->cfg.bioq, place, data, flags);
+}
+
+int jnl_write_log(struct jnl *j, uint64_t place, const void *data, unsigned flags)
+{
+	return put(j, jnl_external(j) ? j->cfg.log_bioq : j->cfg.bioq, place, data, flags);
 }
 
 int jnl_wait(struct jnl *j)
@@ -122,6 +132,8 @@ int jnl_wait(struct jnl *j)
 	int rc;
 
 	bioq_wait(j->cfg.bioq);
+	if (jnl_external(j))
+		bioq_wait(j->cfg.log_bioq);
 	rc = j->io_error;
 	j->io_error = 0;
 	return rc;

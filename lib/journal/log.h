@@ -10,7 +10,7 @@
 /* Fills the numbers of j from j->super. */
 void log_take_super(struct jnl *j);
 
-/* Reads and proves log block 0 and the runs. */
+/* Reads and proves the log's superblock and the runs. */
 int log_open(struct jnl *j);
 
 /* Turns on the features that the kernel would turn on; the log must be empty. */

@@ -81,7 +81,7 @@ static int put_block(struct logger *l, const uint8_t *block, unsigned flags)
 
 	l->at = log_next(l->jnl, l->at);
 	l->logged++;
-	return jnl_write(l->jnl, place, block, BIO_META | BIO_SYNC | flags);
+	return jnl_write_log(l->jnl, place, block, BIO_META | BIO_SYNC | flags);
 }
 
 /* ---- revokes ---- */
@@ -232,13 +232,16 @@ static int put_commit(struct logger *l)
 	} else if (jnl_csum(j)) {
 		c->h_chksum[0] = be32_make(log_commit_csum(j, block));
 	}
-	rc = put_block(l, block, BIO_PREFLUSH | BIO_FUA);
+	/* The flush before the record covers the device of the log only. */
+	rc = jnl_external(j) ? jnl_flush(j) : 0;
+	if (rc == 0)
+		rc = put_block(l, block, BIO_PREFLUSH | BIO_FUA);
 	return rc < 0 ? rc : jnl_wait(j);
 }
 
 static int put_body(struct logger *l)
 {
-	struct bioq *q = l->jnl->cfg.bioq;
+	struct bioq *q = jnl_external(l->jnl) ? l->jnl->cfg.log_bioq : l->jnl->cfg.bioq;
 	int rc, done;
 
 	bioq_plug(q);

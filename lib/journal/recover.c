@@ -19,11 +19,11 @@
 /* Written to the log's device and not through the queue: a reader has no queue. */
 static int write_super(struct jnl *j, uint32_t start, uint32_t sequence)
 {
-	struct dev *dev = buf_cache_dev(j->cfg.cache);
+	struct dev *dev = jnl_log_dev(j);
 	int rc;
 
 	log_set_place(j, start, sequence);
-	rc = dev_write(dev, log_place(j, 0, NULL), j->super, j->block_size);
+	rc = dev_write(dev, log_place(j, j->cfg.super_at, NULL), j->super, j->block_size);
 	return rc < 0 ? rc : dev_flush(dev);
 }
 

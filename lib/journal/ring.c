@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/diag.h"
+#include "io/dev.h"
 #include "journal/log.h"
 
 uint64_t log_place(const struct jnl *j, uint32_t lblk, uint32_t *ret_run)
@@ -24,6 +25,18 @@ uint64_t log_place(const struct jnl *j, uint32_t lblk, uint32_t *ret_run)
 	return (r->pblk + (lblk - r->lblk)) << j->block_bits;
 }
 
+/* A run of a device of its own. */
+static int check_outside(const struct jnl *j, const struct jnl_run *r)
+{
+	uint64_t blocks = j->cfg.log_dev->size >> j->block_bits;
+
+	if (r->pblk < blocks && r->len <= blocks - r->pblk)
+		return 0;
+	return diag_set(
+	    j->cfg.diag, -EUCLEAN, "corrupt journal: %u blocks at %llu, and %s has %llu", r->len,
+	    (unsigned long long)r->pblk, j->cfg.log_dev->name, (unsigned long long)blocks);
+}
+
 int log_check_runs(const struct jnl *j)
 {
 	const struct geom *g = buf_cache_geom(j->cfg.cache);
@@ -36,7 +49,9 @@ int log_check_runs(const struct jnl *j)
 
 		if (r->lblk != at || r->len == 0 || r->len > j->cfg.blocks - at)
 			break;
-		rc = geom_run(g, r->pblk, r->len, "journal run", j->cfg.diag, &pblk);
+		rc = jnl_external(j)
+			 ? check_outside(j, r)
+			 : geom_run(g, r->pblk, r->len, "journal run", j->cfg.diag, &pblk);
 		if (rc < 0)
 			return rc;
 		at += r->len;

@@ -63,8 +63,7 @@ int replay_log_block(struct replay *r, uint32_t lblk, const uint8_t **ret)
 		run = MIN(run, end - lblk);
 		run = MIN(run, MAX(WINDOW_BYTES / j->block_size, 1u));
 		r->window_len = 0;
-		rc = dev_read(buf_cache_dev(j->cfg.cache), place, r->window,
-			      (size_t)run << j->block_bits);
+		rc = dev_read(jnl_log_dev(j), place, r->window, (size_t)run << j->block_bits);
 		if (rc < 0)
 			return rc;
 		r->window_at = lblk;

@@ -31,8 +31,8 @@ static uint32_t super_csum(const struct jbd2_super *sb)
 static int bad(const struct jnl *j, const char *field, uint64_t value, const char *why)
 {
 	return diag_set(j->cfg.diag, -EUCLEAN,
-			"corrupt journal superblock: log block 0: %s %llu %s", field,
-			(unsigned long long)value, why);
+			"corrupt journal superblock: log block %u: %s %llu %s", j->cfg.super_at,
+			field, (unsigned long long)value, why);
 }
 
 static uint32_t fast_blocks(const struct jbd2_super *sb)
@@ -89,7 +89,7 @@ static int verify_shape(const struct jnl *j)
 		return bad(j, "s_maxlen", maxlen, "exceeds the blocks of the log");
 	if (fc > maxlen - JBD2_MIN_BLOCKS)
 		return bad(j, "s_num_fc_blks", fc, "leaves less than 1024 blocks");
-	if (first == 0 || first >= maxlen - fc)
+	if (first <= j->cfg.super_at || first >= maxlen - fc)
 		return bad(j, "s_first", first, "is not inside the log");
 	if (start != 0 && (start < first || start >= maxlen - fc))
 		return bad(j, "s_start", start, "is not inside the log");
@@ -108,6 +108,11 @@ static int verify(const struct jnl *j)
 		return bad(j, "h_magic", be32_get(sb->header.h_magic), "is not 3225106840");
 	if (type != JBD2_SUPER_V1 && type != JBD2_SUPER_V2)
 		return bad(j, "h_blocktype", type, "is neither 3 nor 4");
+	if (jnl_external(j) && be32_get(sb->s_nr_users) != 1)
+		return diag_set(
+		    j->cfg.diag, -EOPNOTSUPP,
+		    "unsupported journal: s_nr_users %u, one filesystem only may use it",
+		    be32_get(sb->s_nr_users));
 	rc = verify_features(j);
 	return rc < 0 ? rc : verify_shape(j);
 }
@@ -168,12 +173,12 @@ void log_set_features(struct jnl *j)
 
 int log_open(struct jnl *j)
 {
-	struct dev *dev = buf_cache_dev(j->cfg.cache);
+	struct dev *dev = jnl_log_dev(j);
 	int rc = log_check_runs(j);
 
 	if (rc < 0)
 		return rc;
-	rc = dev_read(dev, log_place(j, 0, NULL), j->super, j->block_size);
+	rc = dev_read(dev, log_place(j, j->cfg.super_at, NULL), j->super, j->block_size);
 	if (rc < 0)
 		return rc;
 	cut_version_1(j);
@@ -213,7 +218,8 @@ int log_write_super(struct jnl *j, uint32_t start, uint32_t sequence, unsigned f
 		sb->s_head = be32_make(j->head);
 	log_set_place(j, start, sequence);
 	jnl_count(j, COUNTER_WRITE_SUPERBLOCK, 1);
-	rc = jnl_write(j, log_place(j, 0, NULL), j->super, BIO_META | BIO_SYNC | flags);
+	rc = jnl_write_log(j, log_place(j, j->cfg.super_at, NULL), j->super,
+			   BIO_META | BIO_SYNC | flags);
 	return rc < 0 ? rc : jnl_wait(j);
 }
 
@@ -224,7 +230,7 @@ static void fill_super(struct jnl *j, uint32_t incompat, const uint8_t uuid[16],
 	log_put_header(j->super, JBD2_SUPER_V2, 0);
 	sb->s_blocksize = be32_make(j->block_size);
 	sb->s_maxlen = be32_make(j->cfg.blocks);
-	sb->s_first = be32_make(1);
+	sb->s_first = be32_make(j->cfg.super_at + 1);
 	sb->s_sequence = be32_make(1);
 	sb->s_feature_incompat = be32_make(incompat);
 	memcpy(sb->s_uuid, uuid, sizeof(sb->s_uuid));
@@ -237,14 +243,17 @@ static void fill_super(struct jnl *j, uint32_t incompat, const uint8_t uuid[16],
 
 static int write_empty(struct jnl *j)
 {
-	struct dev *dev = buf_cache_dev(j->cfg.cache);
+	struct dev *dev = jnl_log_dev(j);
+	uint32_t len;
 	int rc = 0;
 
-	for (unsigned i = 0; i < j->cfg.run_count && rc == 0; i++)
-		rc = dev_zero(dev, j->cfg.runs[i].pblk << j->block_bits,
-			      (uint64_t)j->cfg.runs[i].len << j->block_bits);
+	for (uint32_t at = j->cfg.super_at; at < j->cfg.blocks && rc == 0; at += len) {
+		uint64_t place = log_place(j, at, &len);
+
+		rc = dev_zero(dev, place, (uint64_t)len << j->block_bits);
+	}
 	if (rc == 0)
-		rc = dev_write(dev, log_place(j, 0, NULL), j->super, j->block_size);
+		rc = dev_write(dev, log_place(j, j->cfg.super_at, NULL), j->super, j->block_size);
 	return rc;
 }
 
