@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* extkit info: what the superblock says. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -12,12 +11,8 @@
 static void uuid_row(struct out *out, const char *key, const char *label, const uint8_t *u)
 {
 	char text[SHOW_MAX];
-	size_t at = 0;
 
-	for (unsigned i = 0; i < 16; i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x",
-				       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
-	out_str(out, key, label, text);
+	out_str(out, key, label, show_uuid(text, u));
 }
 
 static void size_row(struct out *out, const char *key, const char *label, uint64_t bytes)

@@ -83,3 +83,13 @@ const char *show_span(char *buf, uint64_t ns)
 	snprintf(buf, SHOW_MAX, "%" PRIu64 ".%09" PRIu64 " s", ns / 1000000000, ns % 1000000000);
 	return buf;
 }
+
+const char *show_uuid(char *buf, const uint8_t *uuid)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < 16; i++)
+		at += (size_t)snprintf(buf + at, SHOW_MAX - at, "%s%02x",
+				       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	return buf;
+}

@@ -24,4 +24,7 @@ const char *show_size(char *buf, uint64_t bytes);
 /* "1.234567890 s" for nanoseconds. */
 const char *show_span(char *buf, uint64_t ns);
 
+/* Sixteen bytes as a UUID is written. */
+const char *show_uuid(char *buf, const uint8_t *uuid);
+
 #endif

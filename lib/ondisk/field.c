@@ -5,11 +5,23 @@
 #include <assert.h>
 #include <string.h>
 
-const struct field_table *const field_tables[] = {
-    &field_super,        &field_group,       &field_inode,     &field_extent_header,
-    &field_extent_index, &field_extent_leaf, &field_dirent,    &field_dir_tail,
-    &field_dx_root,      &field_dx_node,     &field_dx_entry,  &field_xattr_block,
-    &field_xattr_entry,  &field_orphan_tail, &field_log_super, NULL};
+const struct field_table *const field_tables[] = {&field_super,
+						  &field_group,
+						  &field_inode,
+						  &field_extent_header,
+						  &field_extent_index,
+						  &field_extent_leaf,
+						  &field_dirent,
+						  &field_dir_tail,
+						  &field_dx_root,
+						  &field_dx_node,
+						  &field_dx_entry,
+						  &field_xattr_block,
+						  &field_xattr_entry,
+						  &field_orphan_tail,
+						  &field_log_super,
+						  &field_guard,
+						  NULL};
 
 const struct field_table *field_table_named(const char *name)
 {

@@ -57,6 +57,7 @@ extern const struct field_table field_dx_root, field_dx_node, field_dx_entry;
 extern const struct field_table field_xattr_block, field_xattr_entry;
 extern const struct field_table field_orphan_tail;
 extern const struct field_table field_log_super;
+extern const struct field_table field_guard;
 
 /* All of them, NULL at the end. */
 extern const struct field_table *const field_tables[];

@@ -117,3 +117,16 @@ static const struct field log_rows[] = {
 };
 
 const struct field_table field_log_super = FIELD_TABLE("log-super", 1024, true, log_rows);
+
+static const struct field guard_rows[] = {
+    {"mmp_magic", 0, 4, FIELD_MAGIC, "mmp", "0x004D4D50"},
+    {"mmp_seq", 4, 4, FIELD_NUMBER, "mmp",
+     "counts while mounted; 0xFF4D4D50 not mounted, 0xE24D4D50 a tool is at work"},
+    {"mmp_time", 8, 8, FIELD_NUMBER, "mmp", "seconds since 1970 of the last count"},
+    {"mmp_nodename", 16, 64, FIELD_TEXT, "mmp", "host that counts"},
+    {"mmp_bdevname", 80, 32, FIELD_TEXT, "mmp", "its name of the device"},
+    {"mmp_check_interval", 112, 2, FIELD_NUMBER, "mmp", "seconds between looks"},
+    {"mmp_checksum", 1020, 4, FIELD_CSUM, "metadata_csum", "crc32c of what is above"},
+};
+
+const struct field_table field_guard = FIELD_TABLE("guard", 1024, false, guard_rows);

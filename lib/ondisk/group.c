@@ -138,6 +138,16 @@ static void encode_high(const struct group_desc *x, struct group_raw *r)
 	r->bg_inode_bitmap_csum_hi = le16_make((uint16_t)(x->inode_bitmap_csum >> 16));
 }
 
+void group_seal(const struct geom *g, uint32_t group, void *raw)
+{
+	le16 c;
+
+	if (!geom_gdt_csum(g))
+		return;
+	c = le16_make(group_csum(g, group, raw));
+	memcpy((uint8_t *)raw + offsetof(struct group_raw, bg_checksum), &c, sizeof(c));
+}
+
 void group_encode(const struct geom *g, uint32_t group, const struct group_desc *x, void *raw)
 {
 	size_t n = MIN((size_t)g->desc_size, sizeof(struct group_raw));
@@ -160,10 +170,7 @@ void group_encode(const struct geom *g, uint32_t group, const struct group_desc 
 	if (n >= sizeof(r))
 		encode_high(x, &r);
 	memcpy(raw, &r, n);
-	if (geom_gdt_csum(g)) {
-		r.bg_checksum = le16_make(group_csum(g, group, raw));
-		memcpy(raw, &r, n);
-	}
+	group_seal(g, group, raw);
 }
 
 uint32_t group_bitmap_csum(const struct geom *g, const void *bitmap, uint32_t bits)

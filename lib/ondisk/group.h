@@ -60,6 +60,9 @@ int group_decode(const struct geom *g, uint32_t group, const void *raw, struct d
 void group_encode(const struct geom *g, uint32_t group, const struct group_desc *desc, void *raw);
 
 /* Checksum of a bitmap block for the descriptor: bits is what the bitmap covers. */
+/* Makes the checksum of a descriptor right that was changed in place. */
+void group_seal(const struct geom *g, uint32_t group, void *raw);
+
 uint32_t group_bitmap_csum(const struct geom *g, const void *bitmap, uint32_t bits);
 
 /* True when stored (from the descriptor) matches; 32-byte descriptors keep 16 bits only. */
