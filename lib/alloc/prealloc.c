@@ -37,7 +37,7 @@ void mb_choose_kind(struct search *s)
 	for_inode = !(size == isize && !s->req->open_for_write);
 	if (MAX(size, isize) > s->mb->cfg.stream_request)
 		s->flags |= for_inode ? MB_STREAM : MB_NOPREALLOC;
-	else if ((s->flags & MB_NOPREALLOC) == 0)
+	else /* also for who wants none made: what there is may be used */
 		s->flags |= MB_GROUP_ALLOC;
 }
 

@@ -322,6 +322,8 @@ int inline_dir_add(struct task *t, struct ek_inode *dir, const struct new_entry 
 	if (rc != -ENOSPC)
 		return rc;
 	rc = to_block(t, dir);
+	if (rc == 0) /* once for the block, which was done, once for the way there */
+		rc = inode_mark_dirty(t, dir, MARK_DIR);
 	return rc < 0 ? rc : 1;
 }
 

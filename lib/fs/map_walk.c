@@ -18,8 +18,6 @@ static unsigned index_credits(const struct ek_inode *inode, unsigned lblocks, un
 {
 	const struct geom *g = &inode->img->geom;
 
-	if ((inode->rec.flags & INODE_INLINE_DATA) != 0)
-		return 1;
 	if (!inode_has_extents(inode))
 		return DIV_UP(lblocks, g->block_size / 4) + 4;
 	if (pextents <= 1)

@@ -92,8 +92,8 @@ int inode_new(struct task *t, struct ek_inode *dir, uint16_t mode, const char *n
 	if (rc < 0)
 		return rc;
 	fill(t, inode, dir, mode);
-	/* Twice, like Linux: once for the security attributes, once for the inode. */
-	rc = inode_mark_dirty(t, inode, MARK_NEW_INODE);
+	/* Like Linux: once for the empty extent tree, once for the inode. */
+	rc = inode_has_extents(inode) ? inode_mark_dirty(t, inode, MARK_NEW_INODE) : 0;
 	if (rc == 0)
 		rc = inode_mark_dirty(t, inode, MARK_NEW_INODE);
 	if (rc < 0) {

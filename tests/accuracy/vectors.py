@@ -45,6 +45,18 @@ def many_files():
     return ops
 
 
+def inline_files(count, size):
+    ops = []
+    for i in range(count):
+        ops += ["open h%d /f%d w flags=creat,excl mode=0644 new" % (i + 1, i),
+                "write h%d 0 %d" % (i + 1, size), "close h%d" % (i + 1)]
+    return ops
+
+
+def folder(count, name):
+    return ["mkdir /d 0755"] + ["mknod /d/%s%d 010644 0:0" % (name, i) for i in range(count)]
+
+
 def synced_appends():
     ops = new()
     for i in range(200):
@@ -60,7 +72,8 @@ def synced_pieces(size, count, pieces):
 
 
 SYNC = ["syncfs"]
-# Name, blocks, ops before counting, ops, what the kernel counted.
+INLINE = "-b 4096 -O inline_data"
+# Name, block size or options of mke2fs, ops before counting, ops, what the kernel counted.
 ROWS = [
     ("64 MiB by 8 KiB", 4096, [], new() + writes(8192, 8192) + SYNC,
      {"begin": 8192, "reserve": 16384, "order 1": 8192, "writepages": 1, "extents": 8,
@@ -103,6 +116,40 @@ ROWS = [
      {"begin": 16384, "reserve": 65536, "extents": 32, "handles": 66}),
     ("1 KiB blocks, fsync after each 2 MiB", 1024, [], synced_pieces(4096, 512, 32),
      {"begin": 16384, "reserve": 65536, "extents": 32, "marks": 170, "alloc": 39}),
+    ("inline, 500 files of 100 bytes", INLINE, [], inline_files(500, 100) + SYNC,
+     {"begin": 500, "reserve": 0, "writepages": 500, "extents": 0, "handles": 1001, "marks": 2506}),
+    ("inline, 1000 rewrites of a byte", INLINE, new() + writes(100, 1) + SYNC,
+     writes(1, 1, 1000) + SYNC, {"begin": 1000, "reserve": 0, "handles": 1000, "marks": 1000}),
+    ("inline, 12 appends of 10 bytes", INLINE, [], new() + writes(10, 12) + SYNC,
+     {"begin": 12, "reserve": 0, "handles": 14, "marks": 16}),
+    ("inline, 30 appends of 10 bytes", INLINE, [], new() + writes(10, 30),
+     {"begin": 30, "reserve": 1, "handles": 15, "marks": 16}),
+    ("inline, 30 appends of 10 bytes, then syncfs", INLINE, [], new() + writes(10, 30) + SYNC,
+     {"begin": 30, "reserve": 1, "writepages": 1, "extents": 1, "handles": 18, "marks": 22}),
+    ("inline, first write of 8 KiB", INLINE, [], new() + writes(8192, 1) + SYNC,
+     {"begin": 2, "reserve": 2, "extents": 1, "handles": 5, "marks": 9}),
+    ("inline, 8 KiB over 100 bytes", INLINE, new() + writes(100, 1) + SYNC,
+     writes(8192, 1) + SYNC, {"begin": 2, "reserve": 2, "handles": 4, "marks": 6}),
+    ("inline, fallocate over 100 bytes", INLINE, new() + writes(100, 1) + SYNC,
+     ["falloc h1 alloc 0 8192"] + SYNC, {"extents": 0, "alloc": 1, "pa": 1, "handles": 3,
+                                         "marks": 7}),
+    ("inline, truncation to 70 and 10 bytes", INLINE, new() + writes(100, 1) + SYNC,
+     ["ftruncate h1 70", "ftruncate h1 10"] + SYNC, {"handles": 6, "marks": 6}),
+    ("inline, truncation to 8 KiB", INLINE, new() + writes(100, 1) + SYNC,
+     ["ftruncate h1 8192"] + SYNC, {"handles": 3, "marks": 5}),
+    ("inline, a folder of 4 names", INLINE, [], folder(4, "n") + SYNC, {"handles": 5, "marks": 17}),
+    ("inline, a folder that gets a block", INLINE, [], folder(12, "n") + SYNC,
+     {"handles": 13, "marks": 46}),
+    ("inline, a name less", INLINE, folder(4, "n") + SYNC, ["unlink /d/n2"] + SYNC,
+     {"handles": 2, "marks": 5}),
+    ("inline, a folder moves", INLINE, folder(2, "n") + ["mkdir /e 0755"] + SYNC,
+     ["rename /d /e/d"] + SYNC, {"handles": 1, "marks": 5}),
+    # Where the inode has no room for the entry Linux makes the value's inode twice.
+    ("apart, 4 values of 10000 bytes", "-b 4096 -O ea_inode", new() + SYNC,
+     ["setxattr h1 user.v%d %d" % (i, 10000 + i) for i in range(4)] + SYNC,
+     {"handles": 4, "marks": 24}),
+    ("apart, 20 equal values of 10000 bytes", "-b 4096 -O ea_inode", new() + SYNC,
+     ["setxattr h1 user.v%d 10000" % i for i in range(20)] + SYNC, {"handles": 20, "marks": 7}),
 ]
 
 
@@ -110,7 +157,8 @@ def new_image(work, block):
     image = work + "/v.img"
     with open(image, "wb") as f:
         f.truncate(1 << 30)
-    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-b", str(block), "-E",
+    how = ["-b", str(block)] if isinstance(block, int) else block.split()
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4"] + how + ["-E",
                     "lazy_itable_init=1,lazy_journal_init=1", image], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return image
@@ -147,11 +195,22 @@ def of_ops(lines, ops):
 
 
 def timestamps(lines):
-    """Handles and marks for the times of a file alone: those right before a write begins."""
-    n, last = 0, ""
+    """Handles and marks for the times of a file alone: those right before a write or an allocation
+    begins.  The end of a write whose handle is open since its begin, an inline one, makes the same mark itself."""
+    n, last, handles, own = 0, "", 0, False
     for line in lines:
-        if " ext4_da_write_begin: " in line:
+        if re.search(r" ext4_(da_write_begin|fallocate_enter): ", line):
             n += "caller ext4_dirty_inode" in last
+            handles = 0
+        elif ": ext4_journal_start_inode: " in line:
+            handles += 1
+        elif ": jbd2_handle_stats: " in line:
+            handles -= 1
+        elif " ext4_da_write_end: " in line:
+            own = handles > 0
+        elif own and "caller ext4_dirty_inode" in line:
+            own, last = False, ""
+            continue
         if re.search(r": ext4_\w+: ", line):
             last = line
     return n
