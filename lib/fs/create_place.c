@@ -319,9 +319,13 @@ static int place_journal(struct layout *l, const struct create_opts *o, struct d
 	return place_log(l, blocks + l->fast_blocks, d);
 }
 
-static uint64_t lost_found_blocks(uint32_t bs)
+/* mke2fs makes the folder grow: where it begins in its inode, the first step makes its first block.
+ */
+static uint64_t lost_found_blocks(const struct create_opts *o, uint32_t bs)
 {
-	return MIN(MAX(LOST_FOUND_BYTES / bs, 2u), 12u);
+	uint32_t blocks = MIN(MAX(LOST_FOUND_BYTES / bs, 2u), 12u);
+
+	return (o->incompat & INCOMPAT_INLINE_DATA) != 0 ? blocks - 1 : blocks;
 }
 
 int create_place_files(struct layout *l, const struct create_opts *o, struct diag *d)
@@ -330,7 +334,7 @@ int create_place_files(struct layout *l, const struct create_opts *o, struct dia
 	int rc = place_file(l, 1, "the root folder", d, &l->root);
 
 	if (rc == 0 && !o->no_lost_found)
-		rc = place_file(l, lost_found_blocks(g->block_size), "lost+found", d,
+		rc = place_file(l, lost_found_blocks(o, g->block_size), "lost+found", d,
 				&l->lost_found);
 	if (rc == 0 && g->reserved_gdt != 0)
 		rc = place_small(l, 1, "the resize inode", d, &l->resize_dind);

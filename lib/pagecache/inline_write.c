@@ -153,10 +153,12 @@ static int leave_inode(struct task *t, struct mapping *m)
 	struct ek_inode *inode = m->inode;
 	struct folio *f;
 	struct handle *h;
-	int rc;
+	int rc = 0;
 
 	if (!inode_may_inline(inode)) /* a delayed write has begun it */
-		return data_write_out(inode, 0, UINT64_MAX);
+		rc = data_write_out(inode, 0, UINT64_MAX);
+	if (rc < 0 || !inode_is_inline(inode))
+		return rc;
 	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE, map_credits(inode, 1, 1), 0, &h);
 	if (rc < 0)
 		return rc;
@@ -178,6 +180,7 @@ int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t l
 		return rc;
 	if (inode_is_inline(inode))
 		rc = leave_inode(t, m);
-	inode->state &= ~(unsigned)INODE_STATE_MAY_INLINE;
+	if (rc == 0)
+		inode->state &= ~(unsigned)INODE_STATE_MAY_INLINE;
 	return rc;
 }

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 
 #include "base/check.h"
+#include "fs/inline.h"
 #include "fs/map.h"
 #include "io/bio.h"
 #include "io/dev.h"
@@ -90,6 +91,8 @@ static int fill(struct task *t, struct mapping *m, uint32_t page, uint32_t n)
 	uint64_t end = ((uint64_t)(page + n) << PAGE_BITS) >> bits;
 	int rc = 0;
 
+	if (inode_is_inline(m->inode)) /* whoever reads the folio takes the bytes from there */
+		return 0;
 	/* Data of these places may still be on its way out. */
 	if (n != 0 && m->pc->writes_in_flight != 0)
 		rc = bioq_drain(m->pc->img->bioq);

@@ -35,3 +35,13 @@ fuzz() { # BLOCK SEED [OPTION...]
 	"$SRC/tests/fuzzops/folder.py" 1 20000 >folder.wtr
 	fuzz 1024 1 --trace=folder.wtr
 }
+
+@test "random operations on files and folders that begin in their inodes" {
+	fuzz 4096 3 --mkfs='-O inline_data'
+	fuzz 1024 4 --mkfs='-O inline_data -I 512'
+}
+
+@test "random operations with attribute values that lie in inodes" {
+	fuzz 4096 5 --mkfs='-O ea_inode'
+	fuzz 1024 6 --mkfs='-O inline_data,ea_inode'
+}

@@ -255,21 +255,14 @@ static inline int sc_fallocate(struct scenario *s, const char *path, int mode, u
 
 static inline int sc_setxattr(struct scenario *s, const char *path, const char *name, size_t len)
 {
-	static uint8_t value[4096];
+	static uint8_t value[65536];
 	struct ek_inode *inode;
-	struct handle *h;
-	int rc = sc_open(s, path, &inode), end;
+	int rc = sc_open(s, path, &inode);
 
 	if (rc < 0)
 		return rc;
 	memset(value, (int)('a' + len % 26), sizeof(value));
-	rc = task_start_inode(&s->t, inode, HANDLE_XATTR, 30, 0, &h);
-	if (rc == 0) {
-		rc = len != 0 ? xattr_set(&s->t, inode, name, value, len, 0)
-			      : xattr_remove(&s->t, inode, name);
-		end = handle_stop(h);
-		rc = rc < 0 ? rc : end;
-	}
+	rc = xattr_change(&s->t, inode, name, len != 0 ? value : NULL, len);
 	inode_put(&s->t, inode);
 	return rc;
 }
@@ -423,8 +416,6 @@ static inline int sc_day_after(struct scenario *s)
 	STEP(sc_link(s, "/named", "/many/other"));
 	return 0;
 }
-
-#undef STEP
 
 /* Runs everything on an open image; stops at the first error. */
 static inline int sc_run(struct scenario *s, struct ek_image *img)

@@ -13,6 +13,7 @@
 
 #include "base/bitmap.h"
 #include "fs/dir.h"
+#include "fs/inline.h"
 #include "fs/map.h"
 #include "fs/namei.h"
 #include "fs/xattr.h"
@@ -70,6 +71,14 @@ static inline uint64_t walk_data(struct walk *w, struct ek_inode *inode)
 	int rc = 0;
 
 	task_init(&t, img);
+	if (inode_is_inline(inode)) {
+		uint32_t n = (uint32_t)MIN(inode->size, (uint64_t)4096);
+
+		rc = inline_read(inode, 0, data, n);
+		if (rc < 0)
+			walk_error(w, img, "inline", rc);
+		return rc < 0 ? 0 : mix(9, data, n);
+	}
 	while (at <= UINT32_MAX && (rc = map_next(&t, inode, (ek_lblk){(uint32_t)at}, &m)) == 1) {
 		for (uint32_t i = 0; i < m.len && m.state == MAP_MAPPED; i++) {
 			uint64_t pos = (uint64_t)(m.lblk.v + i) * bs, n;
