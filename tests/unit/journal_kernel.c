@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
+#include "base/crc.h"
 #include "io/bio.h"
 #include "ondisk/jbd2.h"
 
@@ -194,7 +195,30 @@ static void ask_for_recovery(void)
 	CHECK_INT(dev_write(im.dev, SUPER_OFFSET, &sb, sizeof(sb)), 0);
 }
 
-static void e2fsprogs_recovers(const char *name)
+struct kind {
+	uint32_t compat, incompat;
+};
+
+/* Makes the log one of this kind: it is empty, so only its superblock tells. */
+static void set_kind(const struct kind *k)
+{
+	uint64_t at = im.runs[0].pblk << im.geom.block_bits;
+	struct jbd2_super sb;
+
+	CHECK_INT(jnl_close(jnl), 0);
+	CHECK_INT(dev_read(im.dev, at, &sb, sizeof(sb)), 0);
+	sb.s_feature_compat = be32_make(k->compat);
+	sb.s_feature_incompat = be32_make(k->incompat | JBD2_INCOMPAT_REVOKE);
+	sb.s_checksum_type =
+	    (k->incompat & (JBD2_INCOMPAT_CSUM_V2 | JBD2_INCOMPAT_CSUM_V3)) != 0 ? 4 : 0;
+	sb.s_checksum = be32_make(0);
+	if (sb.s_checksum_type != 0)
+		sb.s_checksum = be32_make(crc32c(~0u, &sb, sizeof(sb)));
+	CHECK_INT(dev_write(im.dev, at, &sb, sizeof(sb)), 0);
+	CHECK_INT(jnl_open(&im.cfg, &jnl), 0);
+}
+
+static void e2fsprogs_recovers(const char *name, const struct kind *k)
 {
 	uint8_t *dirty, *ours;
 	uint32_t count;
@@ -202,6 +226,8 @@ static void e2fsprogs_recovers(const char *name)
 
 	load(name);
 	open_writer();
+	if (k != NULL)
+		set_kind(k);
 	write_log();
 	jnl_kill(jnl);
 	bioq_close(bioq);
@@ -229,13 +255,33 @@ static void e2fsprogs_recovers(const char *name)
 
 TEST(a_log_with_v3_checksums_written_here_recovers_with_e2fsprogs)
 {
-	e2fsprogs_recovers("images/b3-ext4j");
-	e2fsprogs_recovers("images/kernel-dirty-ordered");
+	e2fsprogs_recovers("images/b3-ext4j", NULL);
+	e2fsprogs_recovers("images/kernel-dirty-ordered", NULL);
 }
 
 TEST(a_log_without_checksums_written_here_recovers_with_e2fsprogs)
 {
-	e2fsprogs_recovers("images/b6-ext3j");
+	e2fsprogs_recovers("images/b6-ext3j", NULL);
+}
+
+TEST(logs_of_every_kind_written_here_recover_with_e2fsprogs)
+{
+	static const struct kind kinds[] = {
+	    {0, 0},
+	    {0, JBD2_INCOMPAT_64BIT},
+	    {JBD2_COMPAT_CHECKSUM, 0},
+	    {JBD2_COMPAT_CHECKSUM, JBD2_INCOMPAT_64BIT},
+	    {JBD2_COMPAT_CHECKSUM, JBD2_INCOMPAT_ASYNC_COMMIT},
+	    {0, JBD2_INCOMPAT_CSUM_V2},
+	    {0, JBD2_INCOMPAT_CSUM_V2 | JBD2_INCOMPAT_64BIT},
+	    {0, JBD2_INCOMPAT_CSUM_V3},
+	    {0, JBD2_INCOMPAT_CSUM_V3 | JBD2_INCOMPAT_64BIT},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		printf("# compat 0x%x, incompat 0x%x\n", kinds[i].compat, kinds[i].incompat);
+		e2fsprogs_recovers("images/b6-ext3j", &kinds[i]);
+	}
 }
 
 static int recover(const char *name, uint32_t *count)

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fast commits on whole images: what comes back, that a power cut while they are applied costs
+ * nothing, and that no log does harm however it was garbled.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/crc.h"
+#include "fs/image.h"
+#include "io/fault.h"
+#include "journal_image.h"
+#include "ondisk/jbd2.h"
+
+static const struct image_opts reader, writer = {.flags = IMAGE_WRITE, .now = {1800000000, 0}};
+
+static struct diag diag;
+
+/* ---- power cuts ---- */
+
+/* The filesystem's bytes without the log and the superblock, which count mounts and commits. */
+static uint32_t sum_of(struct dev *dev)
+{
+	uint8_t *block = malloc(im.geom.block_size);
+	uint32_t crc = ~0u;
+
+	CHECK(block != NULL);
+	for (uint64_t b = 0; b < im.geom.blocks; b++) {
+		bool log = b == SUPER_OFFSET / im.geom.block_size;
+
+		for (unsigned i = 0; i < im.cfg.run_count && !log; i++)
+			log = b >= im.runs[i].pblk && b - im.runs[i].pblk < im.runs[i].len;
+		if (log)
+			continue;
+		CHECK_INT(dev_read(dev, b << im.geom.block_bits, block, im.geom.block_size), 0);
+		crc = crc32c(crc, block, im.geom.block_size);
+	}
+	free(block);
+	return crc;
+}
+
+static int recover(struct dev *dev)
+{
+	struct ek_image *img;
+	int rc;
+
+	diag_clear(&diag);
+	rc = image_open(dev, &writer, &diag, &img);
+	return rc < 0 ? rc : image_close(img);
+}
+
+/* The nth write and all that follow it are lost: false when there were fewer. */
+static bool cut_at(struct dev *under, unsigned n)
+{
+	struct fault plan = {.calls = FAULT_WRITE, .nth = n, .for_good = true, .error = EIO};
+	struct dev *faulty;
+	bool fired;
+
+	CHECK_INT(fault_open(under, &faulty), 0);
+	fault_arm(faulty, &plan);
+	recover(faulty);
+	fired = fault_fired(faulty) != 0;
+	dev_close(faulty);
+	return fired;
+}
+
+static void survives_cuts(const char *name)
+{
+	struct dev *whole;
+	uint32_t want;
+	unsigned n = 1;
+
+	load(name);
+	CHECK_INT(dev_open_overlay(im.dev, &whole), 0);
+	CHECK_INT(recover(whole), 0);
+	want = sum_of(whole);
+	dev_close(whole);
+	for (bool cut = true; cut; n++) {
+		struct dev *over;
+
+		CHECK_INT(dev_open_overlay(im.dev, &over), 0);
+		cut = cut_at(over, n);
+		CHECK_INT(recover(over), 0);
+		CHECK_INT(sum_of(over), want);
+		dev_close(over);
+	}
+	printf("# %s: %u places\n", name, n);
+	CHECK(n > 20);
+	unload();
+}
+
+TEST(a_power_cut_while_fast_commits_are_applied_costs_nothing)
+{
+	survives_cuts("images/kernel-fc-open");
+	survives_cuts("images/b5-ext4fc");
+}
+
+/* ---- garbled logs ---- */
+
+static uint32_t random_state = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)random_state * n >> 32);
+}
+
+static uint64_t place_of(uint32_t lblk)
+{
+	for (unsigned i = 0; i < im.cfg.run_count; i++) {
+		const struct jnl_run *r = &im.runs[i];
+
+		if (lblk >= r->lblk && lblk - r->lblk < r->len)
+			return (r->pblk + lblk - r->lblk) << im.geom.block_bits;
+	}
+	CHECK(!"a block of the log");
+	return 0;
+}
+
+static struct area {
+	uint32_t first, blocks; /* of the log, the unused first one left out */
+	uint8_t bytes[1 << 20];
+} area;
+
+static void load_area(void)
+{
+	struct jbd2_super sb;
+
+	CHECK_INT(dev_read(im.dev, place_of(0), &sb, sizeof(sb)), 0);
+	area.blocks = be32_get(sb.s_num_fc_blks) - 1;
+	area.first = be32_get(sb.s_maxlen) - area.blocks;
+	CHECK(area.blocks * im.geom.block_size <= sizeof(area.bytes));
+	for (uint32_t i = 0; i < area.blocks; i++)
+		CHECK_INT(dev_read(im.dev, place_of(area.first + i),
+				   area.bytes + (size_t)i * im.geom.block_size, im.geom.block_size),
+			  0);
+}
+
+/* Calls fn for each record up to the first that is none; pos is that of its header. */
+typedef void record_fn(uint8_t *at, uint32_t tag, uint32_t len, void *ctx);
+
+static void each_record(record_fn *fn, void *ctx)
+{
+	for (uint32_t i = 0; i < area.blocks; i++) {
+		uint8_t *block = area.bytes + (size_t)i * im.geom.block_size;
+
+		for (uint32_t at = 0; at + 4 <= im.geom.block_size;) {
+			uint32_t tag = get32(block + at) & 0xffff;
+			uint32_t len = get32(block + at) >> 16;
+
+			if (tag < 1 || tag > 9 || len > im.geom.block_size - at - 4)
+				return;
+			fn(block + at, tag, len, ctx);
+			at += 4 + len;
+		}
+	}
+}
+
+static void reseal(uint8_t *at, uint32_t tag, uint32_t len, void *ctx)
+{
+	uint32_t *crc = ctx;
+	le32 sum;
+
+	if (tag != JBD2_FC_TAIL || len < 8) {
+		*crc = crc32c(*crc, at, 4 + len);
+		return;
+	}
+	sum = le32_make(crc32c(*crc, at, 8));
+	memcpy(at + 8, &sum, sizeof(sum));
+	*crc = 0;
+}
+
+struct victim {
+	uint32_t left;
+	bool lengths; /* lengths too */
+};
+
+/* Changes a few bytes of every left-th record, mostly among the first. */
+static void garble(uint8_t *at, uint32_t tag, uint32_t len, void *ctx)
+{
+	struct victim *v = ctx;
+	uint32_t n = 1 + random_below(3);
+
+	if (random_below(v->left) != 0)
+		return;
+	if (tag == JBD2_FC_HEAD || tag == JBD2_FC_TAIL || len == 0)
+		return;
+	while (n-- > 0) {
+		uint32_t where =
+		    random_below(2) ? random_below(len < 24 ? len : 24) : random_below(len);
+
+		at[4 + where] = random_below(3) ? (uint8_t)random_below(256)
+						: (uint8_t)(at[4 + where] ^ (1 << random_below(8)));
+	}
+	if (v->lengths && random_below(4) == 0)
+		at[random_below(4)] = (uint8_t)random_below(16);
+}
+
+static void spoil(struct dev *dev)
+{
+	struct victim v = {.left = 1 + random_below(12), .lengths = random_below(3) == 0};
+	uint32_t crc = 0;
+
+	load_area();
+	each_record(garble, &v);
+	each_record(reseal, &crc);
+	for (uint32_t i = 0; i < area.blocks; i++)
+		CHECK_INT(dev_write(dev, place_of(area.first + i),
+				    area.bytes + (size_t)i * im.geom.block_size,
+				    im.geom.block_size),
+			  0);
+}
+
+static void survives_garbling(const char *name, unsigned rounds)
+{
+	unsigned refused = 0;
+
+	load(name);
+	for (unsigned i = 0; i < rounds; i++) {
+		struct dev *spoilt, *over;
+		struct ek_image *img;
+		int rc, again;
+
+		CHECK_INT(dev_open_overlay(im.dev, &spoilt), 0);
+		spoil(spoilt);
+		CHECK_INT(dev_open_overlay(spoilt, &over), 0);
+		diag_clear(&diag);
+		rc = image_open(over, &reader, &diag, &img);
+		if (rc == 0)
+			CHECK_INT(image_close(img), 0);
+		CHECK_INT(over->stats.writes, 0);
+		CHECK(rc == 0 || diag.text[0] != '\0');
+		again = recover(over);
+		CHECK(rc == 0 || again < 0);
+		refused += rc < 0;
+		dev_close(over);
+		dev_close(spoilt);
+	}
+	printf("# %s: %u of %u refused\n", name, refused, rounds);
+	CHECK(refused > 0 && refused < rounds);
+	unload();
+}
+
+TEST(garbled_fast_commits_with_right_checksums_are_refused_or_applied)
+{
+	survives_garbling("images/kernel-fc-open", 700);
+	survives_garbling("images/b5-ext4fc", 500);
+	survives_garbling("images/kernel-dirty-fastcommit", 80);
+}
+
+int main(void)
+{
+	return tap_main();
+}
