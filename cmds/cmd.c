@@ -15,6 +15,8 @@ const struct opt global_options[] = {
 	       N_("tell on stderr how far a long run has come")),
     OPT_FILE(struct globals, journal, 0, "journal", N_("FILE"),
 	     N_("where the journal of the image lies, when it is outside")),
+    OPT_FLAG(struct globals, no_replay, 0, "no-replay",
+	     N_("read what is in place, without what the journal holds")),
     OPT_FLAG(struct globals, help, 'h', "help", N_("show this help")),
     OPT_FLAG(struct globals, version, 0, "version", N_("show the release")),
     OPT_FLAG(struct globals, introspect, 0, "introspect", N_("describe verbs and options as JSON")),

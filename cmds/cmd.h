@@ -52,6 +52,7 @@ struct run {
 	bool json, quiet;
 	int progress;        /* enum progress_mode */
 	const char *journal; /* NULL: none was named */
+	bool no_replay;
 	struct out *out;
 	struct ek_ctx *ctx;
 };
@@ -105,6 +106,7 @@ struct globals {
 	bool json, quiet, help, version, introspect;
 	int progress;
 	const char *journal;
+	bool no_replay;
 };
 extern const struct opt global_options[];
 

@@ -111,6 +111,7 @@ static int run_verb(struct run *run, struct globals *globals, int argc, char **a
 	run->quiet = globals->quiet;
 	run->progress = globals->progress;
 	run->journal = globals->journal;
+	run->no_replay = globals->no_replay;
 	code = EXIT_DONE;
 	if (globals->introspect || (globals->help && globals->json))
 		introspect(stdout, cmd);

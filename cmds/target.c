@@ -106,10 +106,14 @@ int target_now(struct run *run, struct ek_time *ret)
 int target_open(struct run *run, const char *arg, unsigned flags, struct target *ret)
 {
 	struct ek_image_options opt = {
-	    .size = sizeof(opt), .flags = flags, .journal = run->journal};
+	    .size = sizeof(opt),
+	    .flags = flags | (run->no_replay ? (unsigned)EK_IMAGE_NO_RECOVERY : 0),
+	    .journal = run->journal};
 	struct target t;
 	int code = target_now(run, &opt.now), err;
 
+	if (run->no_replay && (flags & EK_IMAGE_WRITE) != 0)
+		return fail_usage(run, _("--no-replay is for reading"));
 	if (code != EXIT_DONE || (code = target_parse(run, arg, &t)) != EXIT_DONE)
 		return code;
 	opt.offset = t.offset;

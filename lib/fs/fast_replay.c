@@ -6,7 +6,8 @@
  * 1. Blocks that records map must lie outside of metadata.
  * 2. Records are applied in order.  A folder is made with "." and ".." and counted in its parent,
  * a name that is there already stays, one that is gone was removed already.
- * 3. Inodes without links that were not orphans before are deleted: whoever had them open is gone.
+ * 3. Inodes without links are deleted, unless they are orphans on disk already, which waits for the
+ * orphans: whoever had them open is gone.
  * The blocks of the others are marked as used once more.
  *
  * Linux 6.18 does 2 alike for files.  It refuses inodes without links, and with them the whole log;
@@ -24,18 +25,14 @@
 #include "fs/fast_space.h"
 #include "fs/inode.h"
 #include "fs/map.h"
+#include "fs/orphan_file.h"
 #include "journal/fast.h"
-
-struct touched {
-	uint32_t ino;
-	uint32_t at;     /* which record came first */
-	bool was_orphan; /* without links before that */
-};
 
 struct fast {
 	struct task *t;
 	const struct fast_log *log;
-	struct touched *inodes;
+	struct orphan_numbers orphans;
+	uint32_t *inodes; /* what records are about */
 	size_t count, cap;
 };
 
@@ -80,29 +77,40 @@ static int get(struct fast *f, uint32_t ino, struct ek_inode **ret)
 
 static int note(struct fast *f, uint32_t ino)
 {
-	struct ek_inode *inode;
-	int rc;
-
-	if (f->count != 0 && f->inodes[f->count - 1].ino == ino)
+	if (f->count != 0 && f->inodes[f->count - 1] == ino)
 		return 0;
 	if (mem_grow((void **)&f->inodes, &f->cap, f->count + 1, sizeof(*f->inodes)) < 0)
 		return diag_set(&f->t->img->diag, -ENOMEM, "out of memory for fast commits");
-	rc = get(f, ino, &inode);
-	if (rc < 0)
-		return rc;
-	f->inodes[f->count] =
-	    (struct touched){.ino = ino,
-			     .at = (uint32_t)f->count,
-			     .was_orphan = inode != NULL && inode->rec.links == 0};
-	f->count++;
-	inode_put(f->t, inode);
+	f->inodes[f->count++] = ino;
 	return 0;
 }
 
+static int by_number(const void *x, const void *y)
+{
+	const uint32_t *a = x, *b = y;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static void sort(uint32_t *numbers, size_t n)
+{
+	if (n > 1)
+		qsort(numbers, n, sizeof(*numbers), by_number);
+}
+
+static bool is_orphan(const struct fast *f, uint32_t ino)
+{
+	return f->orphans.count != 0 &&
+	       bsearch(&ino, f->orphans.ino, f->orphans.count, sizeof(ino), by_number) != NULL;
+}
+
+/* An orphan is deleted as one, by whoever opens the image for writing. */
 static int end_inode(struct fast *f, struct ek_inode *inode)
 {
 	int rc = fast_settle(f->t, inode);
 
+	if (rc < 0 || is_orphan(f, inode->ino.v))
+		return rc;
 	if (rc == 0)
 		rc = inode_delete(f->t, inode);
 	if (rc == 0)
@@ -256,46 +264,29 @@ static int apply(struct fast *f, const struct fast_record *r)
 
 /* ---- 3: the end ---- */
 
-static int by_ino(const void *x, const void *y)
-{
-	const struct touched *a = x, *b = y;
-
-	if (a->ino != b->ino)
-		return a->ino < b->ino ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
-}
-
-static int settle_one(struct fast *f, const struct touched *x)
+static int settle_one(struct fast *f, uint32_t ino)
 {
 	struct ek_inode *inode = NULL;
-	int rc = get(f, x->ino, &inode);
+	int rc = get(f, ino, &inode);
 
 	if (rc < 0 || inode == NULL)
 		return rc;
-	if (inode->rec.links == 0 && !x->was_orphan)
-		rc = end_inode(f, inode);
-	else
-		rc = fast_settle(f->t, inode);
+	rc = inode->rec.links == 0 ? end_inode(f, inode) : fast_settle(f->t, inode);
 	inode_put(f->t, inode);
 	return rc;
 }
 
-/* Those that go come first: what they free may be another's by now. */
+/* Twice: what an inode that goes frees may be another's by now. */
 static int settle(struct fast *f)
 {
-	size_t n = 0;
 	int rc = 0;
 
-	if (f->count != 0)
-		qsort(f->inodes, f->count, sizeof(*f->inodes), by_ino);
-	for (size_t i = 0; i < f->count; i++) {
-		if (n == 0 || f->inodes[n - 1].ino != f->inodes[i].ino)
-			f->inodes[n++] = f->inodes[i];
-	}
-	f->count = n;
+	sort(f->inodes, f->count);
 	for (int round = 0; round < 2; round++) {
-		for (size_t i = 0; i < f->count && rc == 0; i++)
-			rc = settle_one(f, &f->inodes[i]);
+		for (size_t i = 0; i < f->count && rc == 0; i++) {
+			if (i == 0 || f->inodes[i] != f->inodes[i - 1])
+				rc = settle_one(f, f->inodes[i]);
+		}
 	}
 	return rc;
 }
@@ -323,12 +314,24 @@ int fast_replay(struct task *t, const struct fast_log *log)
 	if (rc < 0)
 		return rc;
 	img->recovering = true;
-	rc = fast_space_open(img, log);
+	rc = orphan_file_open(t);
+	if (rc == 0)
+		rc = orphan_numbers(t, &f.orphans);
+	if (rc == 0)
+		rc = fast_space_open(img, log);
+	sort(f.orphans.ino, f.orphans.count);
 	if (rc == 0)
 		rc = apply_all(&f);
 	rc = handle_end(h, rc);
 	fast_space_close(img);
 	img->recovering = false;
 	free(f.inodes);
+	free(f.orphans.ino);
+	if (rc == -ENOSPC && jnl_error(img->jnl) != 0)
+		rc = diag_replace(
+		    &img->diag, -EOPNOTSUPP,
+		    "unsupported fast commits: they change more than the %u blocks that "
+		    "a transaction of this log may have",
+		    most);
 	return rc;
 }

@@ -7,241 +7,13 @@
  * deletion time the next older one.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/check.h"
-#include "base/crc.h"
 #include "base/mem.h"
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 #include "fs/orphan_file.h"
 #include "ondisk/super.h"
-
-#define ORPHAN_MAGIC      0x0b10ca04u
-#define ORPHAN_MAX_BLOCKS 512u
-
-struct orphan_tail {
-	le32 ob_magic, ob_checksum;
-};
-
-/* The hidden file: its blocks, and how many slots of each are free. */
-struct orphan_file {
-	uint32_t blocks, per_block;
-	uint32_t used;
-	struct orphan_block {
-		ek_pblk pblk;
-		uint32_t free;
-	} block[];
-};
-
-static uint32_t slots_per_block(const struct geom *g)
-{
-	return (g->block_size - (uint32_t)sizeof(struct orphan_tail)) / 4;
-}
-
-static struct orphan_tail *tail_of(const struct geom *g, uint8_t *data)
-{
-	return (struct orphan_tail *)(void *)(data + g->block_size - sizeof(struct orphan_tail));
-}
-
-static uint32_t block_csum(const struct geom *g, const struct buf *b)
-{
-	le64 number = le64_make(b->pblk.v);
-	uint32_t c = inode_csum_seed(g, (ek_inum){b->owner.ino}, b->owner.generation);
-
-	c = crc32c(c, &number, sizeof(number));
-	return crc32c(c, b->data, slots_per_block(g) * 4);
-}
-
-static int check_block(const struct geom *g, const struct buf *b, struct diag *d)
-{
-	const struct orphan_tail *tail = tail_of(g, b->data);
-
-	if (le32_get(tail->ob_magic) != ORPHAN_MAGIC)
-		return diag_set(
-		    d, -EUCLEAN, "corrupt orphan file: block %llu: magic 0x%08x is not 0x%08x",
-		    (unsigned long long)b->pblk.v, le32_get(tail->ob_magic), ORPHAN_MAGIC);
-	if (geom_csum(g) && le32_get(tail->ob_checksum) != block_csum(g, b))
-		return diag_set(d, -EBADMSG, "bad checksum: orphan file block %llu",
-				(unsigned long long)b->pblk.v);
-	return 0;
-}
-
-static void seal_block(const struct geom *g, struct buf *b)
-{
-	tail_of(g, b->data)->ob_checksum = le32_make(geom_csum(g) ? block_csum(g, b) : 0);
-}
-
-static const struct verifier verify_orphan_block = {"orphan file block", check_block, seal_block};
-
-void orphan_block_init(const struct geom *g, uint8_t *data)
-{
-	memset(data, 0, g->block_size);
-	tail_of(g, data)->ob_magic = le32_make(ORPHAN_MAGIC);
-}
-
-const struct verifier *orphan_block_verifier(void)
-{
-	return &verify_orphan_block;
-}
-
-/* ---- opening the file ---- */
-
-static int map_file(struct task *t, struct ek_inode *inode, struct orphan_file *f)
-{
-	struct buf_owner owner = inode_owner(inode);
-
-	for (uint32_t i = 0; i < f->blocks; i++) {
-		struct map m = {.lblk = {i}, .len = 1};
-		struct buf *b;
-		int rc = map_lookup(t, inode, &m);
-
-		if (rc == 0 && m.state != MAP_MAPPED)
-			rc = diag_set(&t->img->diag, -EUCLEAN,
-				      "corrupt orphan file: block %u is not mapped", i);
-		if (rc == 0)
-			rc = buf_get(t->img->cache, m.pblk, &verify_orphan_block, owner, &b);
-		if (rc < 0)
-			return rc;
-		f->block[i].pblk = m.pblk;
-		for (uint32_t k = 0; k < f->per_block; k++) {
-			const le32 *slot = buf_view(b, (size_t)k * 4, 4);
-
-			f->block[i].free += le32_get(*slot) == 0;
-			f->used += le32_get(*slot) != 0;
-		}
-		buf_put(b);
-	}
-	return 0;
-}
-
-int orphan_file_open(struct task *t)
-{
-	struct ek_image *img = t->img;
-	struct ek_inode *inode;
-	struct orphan_file *f;
-	uint64_t blocks;
-	ek_inum ino;
-	int rc;
-
-	if (img->geom.orphan_inum == 0)
-		return 0;
-	rc = geom_inum(&img->geom, img->geom.orphan_inum, "s_orphan_file_inum", &img->diag, &ino);
-	if (rc == 0)
-		rc = inode_get(img, ino, &inode);
-	if (rc < 0)
-		return rc;
-	blocks = inode->size >> img->geom.block_bits;
-	if (blocks == 0 || blocks > ORPHAN_MAX_BLOCKS) {
-		inode_put(t, inode);
-		return diag_set(&img->diag, -EUCLEAN,
-				"corrupt orphan file: %llu blocks, expected 1 to %u",
-				(unsigned long long)blocks, ORPHAN_MAX_BLOCKS);
-	}
-	f = mem_zero(sizeof(*f) + blocks * sizeof(f->block[0]));
-	if (f == NULL) {
-		inode_put(t, inode);
-		return diag_set(&img->diag, -ENOMEM, "out of memory for the orphan file");
-	}
-	f->blocks = (uint32_t)blocks;
-	f->per_block = slots_per_block(&img->geom);
-	rc = map_file(t, inode, f);
-	img->orphan_owner = inode_owner(inode);
-	inode_put(t, inode);
-	if (rc < 0)
-		free(f);
-	else
-		img->orphan_file = f;
-	return rc;
-}
-
-void orphan_file_close(struct ek_image *img)
-{
-	free(img->orphan_file);
-	img->orphan_file = NULL;
-}
-
-uint32_t orphan_file_used(const struct ek_image *img)
-{
-	const struct orphan_file *f = img->orphan_file;
-
-	return f != NULL ? f->used : 0;
-}
-
-/* ---- slots ---- */
-
-/* Stores ino in a slot that holds expect. */
-static int set_slot(struct task *t, uint32_t slot, uint32_t expect, uint32_t ino)
-{
-	struct orphan_file *f = t->img->orphan_file;
-	struct orphan_block *ob = &f->block[slot / f->per_block];
-	struct buf *b;
-	void *view;
-	le32 *at;
-	int rc = buf_get(t->img->cache, ob->pblk, &verify_orphan_block, t->img->orphan_owner, &b);
-
-	if (rc < 0)
-		return rc;
-	rc = handle_write(t->user.current, b, &view);
-	at = (le32 *)view + slot % f->per_block;
-	if (rc == 0 && le32_get(*at) != expect)
-		rc = diag_set(&t->img->diag, -EUCLEAN,
-			      "corrupt orphan file: slot %u holds inode %u, expected %u", slot,
-			      le32_get(*at), expect);
-	if (rc == 0) {
-		*at = le32_make(ino);
-		rc = handle_dirty(t->user.current, b);
-	}
-	buf_put(b);
-	return rc;
-}
-
-static int find_free_slot(struct task *t, uint32_t *ret)
-{
-	struct orphan_file *f = t->img->orphan_file;
-
-	for (uint32_t i = 0; i < f->blocks; i++) {
-		uint32_t at = (t->cpu * 13 + i) % f->blocks;
-		struct buf *b;
-		int rc;
-
-		if (f->block[at].free == 0)
-			continue;
-		rc = buf_get(t->img->cache, f->block[at].pblk, &verify_orphan_block,
-			     t->img->orphan_owner, &b);
-		if (rc < 0)
-			return rc;
-		for (uint32_t k = 0; k < f->per_block; k++) {
-			const le32 *slot = buf_view(b, (size_t)k * 4, 4);
-
-			if (le32_get(*slot) == 0) {
-				*ret = at * f->per_block + k;
-				buf_put(b);
-				return 1;
-			}
-		}
-		buf_put(b);
-	}
-	return 0;
-}
-
-static int add_to_file(struct task *t, struct ek_inode *inode)
-{
-	struct orphan_file *f = t->img->orphan_file;
-	uint32_t slot;
-	int rc = find_free_slot(t, &slot);
-
-	if (rc <= 0)
-		return rc;
-	rc = set_slot(t, slot, 0, inode->ino.v);
-	if (rc < 0)
-		return rc;
-	f->block[slot / f->per_block].free--;
-	f->used++;
-	inode->orphan_slot = slot;
-	return 1;
-}
 
 /* ---- the list ---- */
 
@@ -296,7 +68,7 @@ int orphan_add(struct task *t, struct ek_inode *inode)
 	if ((inode->state & INODE_STATE_ORPHAN) != 0)
 		return 0;
 	if (t->img->orphan_file != NULL)
-		rc = add_to_file(t, inode);
+		rc = orphan_file_add(t, inode);
 	if (rc == 0)
 		rc = add_to_list(t, inode);
 	if (rc >= 0)
@@ -306,21 +78,12 @@ int orphan_add(struct task *t, struct ek_inode *inode)
 
 int orphan_remove(struct task *t, struct ek_inode *inode)
 {
-	struct orphan_file *f = t->img->orphan_file;
 	int rc;
 
 	if ((inode->state & INODE_STATE_ORPHAN) == 0)
 		return 0;
-	if (inode->orphan_slot != UINT32_MAX) {
-		rc = set_slot(t, inode->orphan_slot, inode->ino.v, 0);
-		if (rc == 0) {
-			f->block[inode->orphan_slot / f->per_block].free++;
-			f->used--;
-			inode->orphan_slot = UINT32_MAX;
-		}
-	} else {
-		rc = remove_from_list(t, inode);
-	}
+	rc = inode->orphan_slot != UINT32_MAX ? orphan_file_remove(t, inode)
+					      : remove_from_list(t, inode);
 	inode->state &= ~(unsigned)INODE_STATE_ORPHAN;
 	return rc;
 }
@@ -396,28 +159,12 @@ static int process_list(struct task *t, struct tally *n)
 	return 0;
 }
 
-static int read_slot(struct task *t, uint32_t slot, uint32_t *ret)
-{
-	struct orphan_file *f = t->img->orphan_file;
-	struct buf *b;
-	int rc = buf_get(t->img->cache, f->block[slot / f->per_block].pblk, &verify_orphan_block,
-			 t->img->orphan_owner, &b);
-
-	if (rc < 0)
-		return rc;
-	*ret = le32_get(*(const le32 *)buf_view(b, (size_t)(slot % f->per_block) * 4, 4));
-	buf_put(b);
-	return 0;
-}
-
 static int process_file(struct task *t, struct tally *n)
 {
-	struct orphan_file *f = t->img->orphan_file;
-
-	for (uint32_t slot = 0; f->used != 0 && slot < f->blocks * f->per_block; slot++) {
+	for (uint32_t slot = 0; slot < orphan_file_slots(t->img); slot++) {
 		struct ek_inode *inode;
 		uint32_t ino;
-		int rc = read_slot(t, slot, &ino);
+		int rc = orphan_file_read(t, slot, &ino);
 
 		if (rc < 0)
 			return rc;
@@ -434,6 +181,62 @@ static int process_file(struct task *t, struct tally *n)
 			return rc;
 	}
 	return 0;
+}
+
+/* ---- asking ---- */
+
+static int note_number(struct ek_image *img, struct orphan_numbers *n, uint32_t ino)
+{
+	if (mem_grow((void **)&n->ino, &n->cap, n->count + 1, sizeof(*n->ino)) < 0)
+		return diag_set(&img->diag, -ENOMEM, "out of memory for %zu orphans", n->count);
+	n->ino[n->count++] = ino;
+	return 0;
+}
+
+static int list_numbers(struct task *t, struct orphan_numbers *n)
+{
+	struct ek_image *img = t->img;
+	uint32_t next = le32_get(image_super(img)->s_last_orphan), budget = img->geom.inodes;
+
+	while (next != 0 && budget-- > 0) {
+		struct ek_inode *inode;
+		int rc = get_orphan(t, next, &inode);
+
+		if (rc == 0)
+			rc = note_number(img, n, next);
+		if (rc < 0)
+			return rc;
+		next = inode->rec.dtime;
+		inode_put(t, inode);
+	}
+	return 0;
+}
+
+static int file_numbers(struct task *t, struct orphan_numbers *n)
+{
+	int rc = 0;
+
+	for (uint32_t slot = 0; slot < orphan_file_slots(t->img) && rc == 0; slot++) {
+		uint32_t ino;
+
+		rc = orphan_file_read(t, slot, &ino);
+		if (rc == 0 && ino != 0)
+			rc = note_number(t->img, n, ino);
+	}
+	return rc;
+}
+
+int orphan_numbers(struct task *t, struct orphan_numbers *ret)
+{
+	bool was = t->img->recovering;
+	int rc;
+
+	t->img->recovering = true;
+	rc = list_numbers(t, ret);
+	t->img->recovering = was;
+	if (rc == 0 && t->img->orphan_file != NULL)
+		rc = file_numbers(t, ret);
+	return rc;
 }
 
 int orphan_process(struct task *t, uint32_t *deleted, uint32_t *truncated)

@@ -29,6 +29,17 @@ reads_like_the_kernel() { # NAME
 @test "a log that was not replayed" { reads_like_the_kernel kernel-dirty-ordered; }
 @test "a log with file data that was not replayed" { reads_like_the_kernel kernel-dirty-datajournal; }
 @test "fast commits that were not replayed" { reads_like_the_kernel kernel-dirty-fastcommit; }
+@test "what is in place when logs are not replayed" {
+	need_json
+	printf '#!/bin/sh\nexec "%s" "$@" --no-replay\n' "$EXTKIT" >look
+	chmod +x look
+	for name in kernel-dirty-ordered kernel-dirty-datajournal kernel-dirty-fastcommit; do
+		unpack $name
+		zstd -qdf "$data/expected/$name.noreplay.jsonl.zst" -o want.jsonl
+		python3 "$SRC/tests/tools/compare-tree" ./look a.img want.jsonl $name
+		rm a.img
+	done
+}
 @test "a tree by mke2fs" { reads_like_the_kernel mke2fs1470-d-full-4k; }
 @test "an image without a journal and with little else" { reads_like_the_kernel mke2fs1470-d-nojournal-minimal; }
 @test "two superblock copies" { reads_like_the_kernel mke2fs1470-d-sparse_super2; }

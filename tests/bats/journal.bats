@@ -58,6 +58,17 @@ journal_of_external=kernel-fc-external-journal.img
 	[[ $output =~ "Journal start: "*" 0" ]]
 }
 
+@test "nothing is written past the journal" {
+	unpack kernel-fc-open
+	sha256sum ./*.img >before
+	x 2 mkdir --no-replay kernel-fc-open.img:/new
+	has "$err" "--no-replay is for reading"
+	x 0 find --no-replay kernel-fc-open.img:/d
+	has "$out" f2
+	[[ $out != */last* ]]
+	sha256sum -c --quiet before
+}
+
 @test "a dry run leaves an external journal alone" {
 	unpack kernel-fc-external kernel-fc-external-journal
 	sha256sum ./*.img >before
