@@ -15,6 +15,7 @@
 #include "fs/file.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
+#include "fs/map.h"
 #include "fs/session.h"
 #include "io/dev.h"
 
@@ -136,7 +137,7 @@ static int next_data(struct fill *p, uint64_t at, uint64_t size, uint64_t *ret_f
 static int set_length(struct fill *p, uint64_t size)
 {
 	struct ek_inode *inode = p->inode;
-	uint64_t limit = (uint64_t)(UINT32_MAX - 1) << p->t->img->geom.block_bits;
+	uint64_t limit = map_size_limit(inode);
 
 	if (size > limit)
 		return -EFBIG;

@@ -44,7 +44,7 @@ unsigned map_writepage_credits(const struct ek_inode *inode)
 
 uint64_t map_size_limit(const struct ek_inode *inode)
 {
-	uint64_t blocks = UINT32_MAX - 1;
+	uint64_t blocks = UINT32_MAX; /* the last has number 2^32 - 2 */
 
 	if (!inode_has_extents(inode))
 		blocks = MIN(blocks, ind_max_blocks(inode));

@@ -37,7 +37,7 @@ const struct feature feature_table[] = {
     {I, INCOMPAT_MMP, "mmp", RWM},
     {I, INCOMPAT_EA_INODE, "ea_inode", RWM},
     {I, INCOMPAT_DIRDATA, "dirdata", 0},
-    {I, INCOMPAT_LARGEDIR, "large_dir", RM},
+    {I, INCOMPAT_LARGEDIR, "large_dir", RWM},
     {I, INCOMPAT_INLINE_DATA, "inline_data", RWM},
     {I, INCOMPAT_ENCRYPT, "encrypt", RM},
     {I, INCOMPAT_CASEFOLD, "casefold", 0},
