@@ -27,6 +27,69 @@ int fast_in_use(struct task *t, ek_inum ino, bool *ret)
 	return ialloc_in_use(&t->img->ialloc, ino, ret);
 }
 
+/* ---- the blocks of a tree ---- */
+
+typedef int run_fn(struct task *t, ek_pblk pblk, uint32_t len);
+
+static int keep_run(struct task *t, ek_pblk pblk, uint32_t len)
+{
+	return fast_keep(t->img, pblk, len);
+}
+
+static int mark_run(struct task *t, ek_pblk pblk, uint32_t len)
+{
+	return fast_mark(t, pblk, len, true);
+}
+
+/* The nodes of a path that were not on the one before. */
+static int walk_nodes(struct task *t, const struct ext_path *p, ek_pblk *seen, run_fn *fn,
+		      uint64_t *blocks)
+{
+	int rc = 0;
+
+	for (unsigned i = 1; i <= p->depth && rc == 0; i++) {
+		if (p->at[i].buf->pblk.v == seen[i].v)
+			continue;
+		seen[i] = p->at[i].buf->pblk;
+		rc = fn(t, seen[i], 1);
+		++*blocks;
+	}
+	return rc;
+}
+
+static int walk_leaf(struct task *t, const struct ext_path *p, run_fn *fn, uint64_t *blocks)
+{
+	const struct extent_node *leaf = p->at[p->depth].node;
+	int rc = 0;
+
+	for (unsigned i = 0; i < extent_entries(leaf) && rc == 0; i++) {
+		struct extent e = extent_decode(&leaf->e.leaf[i]);
+
+		rc = fn(t, e.pblk, e.len);
+		*blocks += e.len;
+	}
+	return rc;
+}
+
+/* Calls fn for each run that the tree maps or consists of, and counts their blocks. */
+static int walk_tree(struct task *t, struct ek_inode *inode, run_fn *fn, uint64_t *blocks)
+{
+	uint64_t budget = inode->img->geom.blocks;
+	ek_pblk seen[PATH_LEVELS] = {{0}};
+	struct ext_path p;
+	int rc = ext_path_find(inode, (ek_lblk){0}, &p), more = 1;
+
+	while (rc == 0 && more == 1 && budget-- > 0) {
+		rc = walk_nodes(t, &p, seen, fn, blocks);
+		if (rc == 0)
+			rc = walk_leaf(t, &p, fn, blocks);
+		if (rc == 0)
+			more = ext_path_step(&p);
+	}
+	ext_path_put(&p);
+	return rc < 0 ? rc : MIN(more, 0);
+}
+
 /* ---- the slot ---- */
 
 static int take_number(struct task *t, ek_inum ino, uint16_t mode)
@@ -93,6 +156,21 @@ static int write_slot(struct task *t, struct ek_inode *inode, const struct fast_
 	return rc;
 }
 
+/* What the inode has now stays its own, whatever the records after this one take away. */
+static int keep_blocks(struct task *t, ek_inum ino)
+{
+	struct ek_inode *inode;
+	uint64_t blocks = 0;
+	int rc = inode_get(t->img, ino, &inode);
+
+	if (rc < 0)
+		return rc;
+	if (inode_has_extents(inode))
+		rc = walk_tree(t, inode, keep_run, &blocks);
+	inode_put(t, inode);
+	return rc;
+}
+
 int fast_set_inode(struct task *t, ek_inum ino, const struct fast_record *r)
 {
 	const struct inode_raw *raw = (const struct inode_raw *)(const void *)r->raw;
@@ -100,8 +178,8 @@ int fast_set_inode(struct task *t, ek_inum ino, const struct fast_record *r)
 	bool used;
 	int rc = fast_in_use(t, ino, &used);
 
-	if (rc == 0 && !used)
-		rc = take_number(t, ino, le16_get(raw->i_mode));
+	if (rc == 0)
+		rc = used ? keep_blocks(t, ino) : take_number(t, ino, le16_get(raw->i_mode));
 	if (rc == 0)
 		rc = inode_make(t->img, ino, &inode);
 	if (rc < 0)
@@ -227,53 +305,6 @@ int fast_remove_range(struct task *t, struct ek_inode *inode, const struct fast_
 
 /* ---- what is left to do at the end ---- */
 
-/* The nodes of a path that were not on the one before. */
-static int mark_nodes(struct task *t, const struct ext_path *p, ek_pblk *seen, uint64_t *blocks)
-{
-	int rc = 0;
-
-	for (unsigned i = 1; i <= p->depth && rc == 0; i++) {
-		if (p->at[i].buf->pblk.v == seen[i].v)
-			continue;
-		seen[i] = p->at[i].buf->pblk;
-		rc = fast_mark(t, seen[i], 1, true);
-		++*blocks;
-	}
-	return rc;
-}
-
-static int mark_leaf(struct task *t, const struct ext_path *p, uint64_t *blocks)
-{
-	const struct extent_node *leaf = p->at[p->depth].node;
-	int rc = 0;
-
-	for (unsigned i = 0; i < extent_entries(leaf) && rc == 0; i++) {
-		struct extent e = extent_decode(&leaf->e.leaf[i]);
-
-		rc = fast_mark(t, e.pblk, e.len, true);
-		*blocks += e.len;
-	}
-	return rc;
-}
-
-static int mark_tree(struct task *t, struct ek_inode *inode, uint64_t *blocks)
-{
-	uint64_t budget = inode->img->geom.blocks;
-	ek_pblk seen[PATH_LEVELS] = {{0}};
-	struct ext_path p;
-	int rc = ext_path_find(inode, (ek_lblk){0}, &p), more = 1;
-
-	while (rc == 0 && more == 1 && budget-- > 0) {
-		rc = mark_nodes(t, &p, seen, blocks);
-		if (rc == 0)
-			rc = mark_leaf(t, &p, blocks);
-		if (rc == 0)
-			more = ext_path_step(&p);
-	}
-	ext_path_put(&p);
-	return rc < 0 ? rc : MIN(more, 0);
-}
-
 int fast_settle(struct task *t, struct ek_inode *inode)
 {
 	unsigned shift = inode->img->geom.block_bits - 9u;
@@ -283,7 +314,7 @@ int fast_settle(struct task *t, struct ek_inode *inode)
 
 	if (!inode_has_extents(inode) || geom_ro_compat(&inode->img->geom, RO_COMPAT_BIGALLOC))
 		return 0;
-	rc = mark_tree(t, inode, &blocks);
+	rc = walk_tree(t, inode, mark_run, &blocks);
 	change = (int64_t)blocks - (int64_t)(inode_sectors(inode) >> shift);
 	if (rc < 0 || change == 0)
 		return rc;

@@ -11,6 +11,8 @@
 #include "fs/image.h"
 #include "journal/fast.h"
 
+#define JOIN_AT 4096u /* runs */
+
 static int by_start(const void *x, const void *y)
 {
 	const struct fast_run *a = x, *b = y;
@@ -22,7 +24,7 @@ static void join(struct fast_space *s)
 {
 	size_t n = 0;
 
-	if (s->count == 0)
+	if (s->joined == s->count)
 		return;
 	qsort(s->kept, s->count, sizeof(*s->kept), by_start);
 	for (size_t i = 1; i < s->count; i++) {
@@ -31,29 +33,35 @@ static void join(struct fast_space *s)
 		else
 			s->kept[++n] = s->kept[i];
 	}
-	s->count = n + 1;
+	s->count = s->joined = n + 1;
+}
+
+int fast_keep(struct ek_image *img, ek_pblk pblk, uint32_t len)
+{
+	struct fast_space *s = img->fast;
+
+	if (s->count - s->joined > JOIN_AT + s->joined)
+		join(s);
+	if (mem_grow((void **)&s->kept, &s->cap, s->count + 1, sizeof(*s->kept)) < 0)
+		return diag_set(&img->diag, -ENOMEM, "out of memory for fast commits");
+	s->kept[s->count++] = (struct fast_run){pblk.v, pblk.v + len};
+	return 0;
 }
 
 int fast_space_open(struct ek_image *img, const struct fast_log *log)
 {
-	struct fast_space *s = mem_zero(sizeof(*s));
+	int rc = 0;
 
-	if (s == NULL)
+	img->fast = mem_zero(sizeof(*img->fast));
+	if (img->fast == NULL)
 		return diag_set(&img->diag, -ENOMEM, "out of memory for fast commits");
-	s->kept = mem_array(MAX(log->count, (size_t)1), sizeof(*s->kept), MEM_CAP, &img->diag);
-	if (s->kept == NULL) {
-		free(s);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < log->count; i++) {
+	for (size_t i = 0; i < log->count && rc == 0; i++) {
 		const struct extent *e = &log->records[i].range;
 
 		if (log->records[i].tag == JBD2_FC_ADD_RANGE)
-			s->kept[s->count++] = (struct fast_run){e->pblk.v, e->pblk.v + e->len};
+			rc = fast_keep(img, e->pblk, e->len);
 	}
-	join(s);
-	img->fast = s;
-	return 0;
+	return rc;
 }
 
 void fast_space_close(struct ek_image *img)
@@ -65,10 +73,12 @@ void fast_space_close(struct ek_image *img)
 }
 
 /* The end of the kept run that block lies in; block itself when it lies in none. */
-static uint64_t behind_kept(const struct fast_space *s, uint64_t block)
+static uint64_t behind_kept(struct fast_space *s, uint64_t block)
 {
-	size_t low = 0, high = s->count;
+	size_t low = 0, high;
 
+	join(s);
+	high = s->count;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 

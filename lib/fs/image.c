@@ -147,15 +147,13 @@ static int recover(struct task *t)
 		rc = look_again(t);
 	if (rc == 0)
 		rc = jnl_recover(img->jnl, &transactions);
+	img->recovered = rc == 0;
 	if (rc == 0 && jnl_fast(img->jnl) != NULL) {
 		img->writable = true; /* a reader too, over its device */
 		rc = recover_fast(t);
 		img->writable = writable;
 	}
-	if (rc < 0)
-		return rc;
-	img->recovered = true;
-	return look_again(t);
+	return rc < 0 ? rc : look_again(t);
 }
 
 /* ---- use ---- */

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "io/bio.h"
+#include "journal/fast.h"
 #include "journal/log.h"
 #include "journal/tx.h"
 
@@ -47,6 +48,13 @@ void jnl_kill(struct jnl *j)
 	jnl_free(j);
 }
 
+/* The next transaction's number; not that of fast commits which nobody applied, or the area would
+ * have some for it. */
+static uint32_t next_tid(const struct jnl *j)
+{
+	return j->next_tid + (j->fast != NULL && j->next_tid == j->fast->tid);
+}
+
 /* Everything is home: says so on disk, unless the disk says so already. */
 static int mark_empty(struct jnl *j)
 {
@@ -56,7 +64,7 @@ static int mark_empty(struct jnl *j)
 		return 0;
 	rc = jnl_flush(j);
 	if (rc == 0)
-		rc = log_write_super(j, 0, j->next_tid, BIO_FUA);
+		rc = log_write_super(j, 0, next_tid(j), BIO_FUA);
 	return rc < 0 ? jnl_abort(j, rc) : 0;
 }
 
