@@ -39,9 +39,9 @@ static inline unsigned credits_rename(const struct ek_image *img)
 #define CREDITS_SET_SIZE 3u
 #define CREDITS_ATTR     2u
 
-/* One step of a removal by pointers: as many blocks as the file has, up to what a transaction can
- * spare, and one data block's metadata. */
-static inline unsigned credits_pointers(const struct ek_inode *inode)
+/* Freeing a file in a transaction, or as much of it as one can spare: as many blocks as it has, and
+ * one data block's metadata. */
+static inline unsigned credits_removal(const struct ek_inode *inode)
 {
 	uint64_t blocks = inode_sectors(inode) >> (inode->img->geom.block_bits - 9u);
 
@@ -50,12 +50,12 @@ static inline unsigned credits_pointers(const struct ek_inode *inode)
 
 static inline unsigned credits_truncate(const struct ek_inode *inode)
 {
-	return inode_has_pointers(inode) ? credits_pointers(inode) : map_writepage_credits(inode);
+	return inode_has_pointers(inode) ? credits_removal(inode) : map_writepage_credits(inode);
 }
 
 static inline unsigned credits_evict(const struct ek_inode *inode)
 {
-	return map_writepage_credits(inode) + 7;
+	return credits_removal(inode) + 3;
 }
 
 #endif

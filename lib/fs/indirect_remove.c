@@ -75,7 +75,7 @@ static int file_row(struct removal *r, struct row *row)
 static int more_credits(struct removal *r, struct row *row, unsigned revokes)
 {
 	struct handle *h = r->t->user.current;
-	unsigned want = credits_pointers(r->inode);
+	unsigned want = credits_removal(r->inode);
 	int rc;
 
 	if (handle_has_credits(h, STEP_CREDITS) && h->revoke_credits >= revokes)

@@ -24,7 +24,9 @@ EVENT = {"begin": "event.ext4_da_write_begin", "reserve": "event.ext4_da_reserve
          "handles": "event.jbd2_handle_start", "marks": "event.ext4_mark_inode_dirty",
          "alloc": "event.ext4_mballoc_alloc", "pa": "event.ext4_mballoc_prealloc",
          "lookup": "event.ext4_es_lookup_extent_enter", "commits": "event.jbd2_end_commit",
-         "delayed": "event.ext4_es_insert_delayed_extent", "tx_blocks": "sum.jbd2_tx_blocks"}
+         "delayed": "event.ext4_es_insert_delayed_extent",
+         "begin now": "event.ext4_write_begin", "pointers": "event.ext4_ind_map_blocks_enter",
+         "ordered": "event.jbd2_submit_inode_data", "tx_blocks": "sum.jbd2_tx_blocks"}
 MIB = 1 << 20
 
 
@@ -73,7 +75,10 @@ def synced_pieces(size, count, pieces):
 
 SYNC = ["syncfs"]
 INLINE = "-b 4096 -O inline_data"
-# Name, block size or options of mke2fs, ops before counting, ops, what the kernel counted.
+EXT3, PLAIN = ("-t", "ext3"), ("-t", "ext4", "-O", "^extent,^64bit")
+NOW = ("nodelalloc",)
+# Name, block size or options of mke2fs, ops before counting, ops, what the kernel counted; where it
+# is not ext4 as usual, what mke2fs makes and the mount's options, by names the replay knows too.
 ROWS = [
     ("64 MiB by 8 KiB", 4096, [], new() + writes(8192, 8192) + SYNC,
      {"begin": 8192, "reserve": 16384, "order 1": 8192, "writepages": 1, "extents": 8,
@@ -150,15 +155,43 @@ ROWS = [
      {"handles": 4, "marks": 24}),
     ("apart, 20 equal values of 10000 bytes", "-b 4096 -O ea_inode", new() + SYNC,
      ["setxattr h1 user.v%d 10000" % i for i in range(20)] + SYNC, {"handles": 20, "marks": 7}),
+    ("ext3, 64 MiB by 4 KiB", 4096, [], new() + writes(4096, 16384) + SYNC,
+     {"begin": 16384, "reserve": 16384, "extents": 24, "handles": 26, "marks": 71,
+      "pointers": 32793, "alloc": 25, "lookup": 32794, "tx_blocks": 23, "ordered": 0}, EXT3, ()),
+    ("without extents, 64 MiB by 4 KiB", 4096, [], new() + writes(4096, 16384) + SYNC,
+     {"begin": 16384, "extents": 24, "handles": 26, "marks": 71, "alloc": 25, "pa": 16},
+     PLAIN, ()),
+    ("ext3, 64 MiB by 4 KiB, not delayed", 4096, [], new() + writes(4096, 16384),
+     {"begin now": 16384, "handles": 16386, "marks": 32802, "pointers": 32769, "alloc": 32,
+      "pa": 16369, "lookup": 16386}, EXT3, NOW),
+    ("without extents, 64 MiB by 4 KiB, not delayed", 4096, [], new() + writes(4096, 16384),
+     {"begin now": 16384, "handles": 16386, "marks": 32802, "alloc": 32, "pa": 16369},
+     PLAIN, NOW),
+    ("extents, 64 MiB by 4 KiB, not delayed", 4096, [], new() + writes(4096, 16384),
+     {"begin now": 16384, "handles": 16386, "marks": 49156, "alloc": 15, "pa": 16369},
+     ("-t", "ext4"), NOW),
+    ("ext3, cut 64 MiB to 20 KiB, to nothing", 4096, new() + writes(4096, 16384) + SYNC,
+     ["ftruncate h1 20480", "ftruncate h1 0"] + SYNC,
+     {"handles": 6, "marks": 42, "sum.jbd2_hs_requested": 113, "tx_blocks": 4}, EXT3, ()),
+    ("ext3, a hole of 8 MiB", 4096, new() + writes(4096, 16384) + SYNC,
+     ["falloc h1 punch %d %d" % (MIB, 8 * MIB)] + SYNC,
+     {"handles": 1, "marks": 6, "tx_blocks": 6}, EXT3, ()),
+    ("ext3, remove 64 MiB", 4096, new() + writes(4096, 16384) + SYNC,
+     ["close h1", "unlink /f"] + SYNC,
+     {"handles": 2, "marks": 40, "sum.jbd2_hs_requested": 94, "tx_blocks": 6}, EXT3, ()),
+    ("ext3, 20 blocks", 4096, [], new() + writes(4096, 20) + SYNC,
+     {"extents": 2, "handles": 4, "marks": 10, "tx_blocks": 7}, EXT3, ()),
+    ("1 KiB blocks of ext3, 64 MiB by 4 KiB", 1024, [], new() + writes(4096, 16384) + SYNC,
+     {"extents": 288, "handles": 290, "marks": 839, "alloc": 289, "pa": 256}, EXT3, ()),
 ]
 
 
-def new_image(work, block):
+def new_image(work, block, features=("-t", "ext4")):
     image = work + "/v.img"
     with open(image, "wb") as f:
         f.truncate(1 << 30)
     how = ["-b", str(block)] if isinstance(block, int) else block.split()
-    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4"] + how + ["-E",
+    subprocess.run(["mke2fs", "-q", "-F", *features] + how + ["-E",
                     "lazy_itable_init=1,lazy_journal_init=1", image], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return image
@@ -170,17 +203,18 @@ def write_trace(path, ops):
         f.writelines("0 1 %s\n" % op for op in ops)
 
 
-def replay_once(out, work, block, ops):
+def replay_once(out, work, block, ops, features, options):
     write_trace(work + "/v.wtr", ops)
-    done = subprocess.run([out + "/tests/tools/play", work + "/v.wtr", new_image(work, block)],
+    done = subprocess.run([out + "/tests/tools/play", work + "/v.wtr",
+                           new_image(work, block, features), *options],
                           check=True, text=True, stdout=subprocess.PIPE)
     rows = (line.split("\t") for line in done.stdout.splitlines())
     return {name: int(value) for group, name, value in rows if group in ("counter", "folio")}
 
 
-def replay(out, work, block, before, ops):
-    got = replay_once(out, work, block, before + ops)
-    base = replay_once(out, work, block, before) if before else {}
+def replay(out, work, block, before, ops, *how):
+    got = replay_once(out, work, block, before + ops, *how)
+    base = replay_once(out, work, block, before, *how) if before else {}
     return {name: n - base.get(name, 0) for name, n in got.items()}
 
 
@@ -189,7 +223,7 @@ def of_ops(lines, ops):
     commit follows the clock."""
     last = len(lines)
     if ops[-1:] != SYNC:
-        while last and not re.search(r": ext4_(da_write_end|sync_file_exit): ", lines[last - 1]):
+        while last and not re.search(r": ext4_((da_)?write_end|sync_file_exit): |caller ext4_write_end", lines[last - 1]):
             last -= 1
     return [line for line in lines[:last] if " ino 8 lblk " not in line]
 
@@ -199,7 +233,7 @@ def timestamps(lines):
     begins.  The end of a write whose handle is open since its begin, an inline one, makes the same mark itself."""
     n, last, handles, own = 0, "", 0, False
     for line in lines:
-        if re.search(r" ext4_(da_write_begin|fallocate_enter): ", line):
+        if re.search(r" ext4_((da_)?write_begin|fallocate_enter|punch_hole): ", line):
             n += "caller ext4_dirty_inode" in last
             handles = 0
         elif ": ext4_journal_start_inode: " in line:
@@ -231,10 +265,12 @@ def play_on_kernel(out, work, mnt, before, ops):
         return of_ops(list(f), ops)
 
 
-def kernel(out, work, block, before, ops):
+def kernel(out, work, block, before, ops, features, options):
     mnt = work + "/mnt"
     os.makedirs(mnt, exist_ok=True)
-    subprocess.run(["mount", "-o", "loop,noinit_itable", new_image(work, block), mnt], check=True)
+    options = ",".join(("loop,noinit_itable",) + options)
+    subprocess.run(["mount", "-t", "ext4", "-o", options, new_image(work, block, features), mnt],
+                   check=True)
     try:
         lines = play_on_kernel(out, work, mnt, before, ops)
     finally:
@@ -249,10 +285,11 @@ def main():
     bad = 0
     measure = kernel if "--kernel" in sys.argv[2:] else replay
     with tempfile.TemporaryDirectory(prefix="extkit-vectors-", dir="/var/tmp") as work:
-        for name, block, before, ops, want in ROWS:
+        for name, block, before, ops, want, *how in ROWS:
+            how = how or [("-t", "ext4"), ()]
             if measure == kernel:
                 want = {key: n for key, n in want.items() if not key.startswith("order")}
-            got = measure(sys.argv[1], work, block, before, ops)
+            got = measure(sys.argv[1], work, block, before, ops, *how)
             wrong = []
             for key, value in want.items():
                 what = EVENT.get(key, key)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replays a trace through the public interface and prints the report as rows of group, name, value:
- * play TRACE TARGET [virtual|real|asap] [no-stores] [no-initial] [lenient] [tick=NS] */
+ * play TRACE TARGET [virtual|real|asap] [no-stores] [no-initial] [lenient] [nodelalloc]
+ * [tick=NS] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static int set_word(struct ek_replay_options *opt, const char *word)
 	    {"virtual", EK_CLOCK_VIRTUAL, 0},  {"real", EK_CLOCK_REAL, 0},
 	    {"asap", EK_CLOCK_ASAP, 0},        {"no-stores", 0, EK_REPLAY_NO_STORES},
 	    {"lenient", 0, EK_REPLAY_LENIENT}, {"no-initial", 0, EK_REPLAY_NO_INITIAL},
+	    {"nodelalloc", 0, EK_REPLAY_NODELALLOC},
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
