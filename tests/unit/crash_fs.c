@@ -198,6 +198,18 @@ TEST(with_the_orphan_file_power_cuts_are_survived_too)
 	cut_everywhere(&s, 1, 7);
 }
 
+TEST(files_with_pointers_survive_power_cuts_too)
+{
+	static const struct shape s = {.size = 6 << 20,
+				       .block_size = 1024,
+				       .compat_off = COMPAT_ORPHAN_FILE,
+				       .ro_compat_off = RO_COMPAT_METADATA_CSUM,
+				       .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
+						       INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+
+	cut_everywhere(&s, 1, 3);
+}
+
 TEST(without_checksums_power_cuts_are_survived_too)
 {
 	static const struct shape s = {
@@ -223,6 +235,66 @@ static int wide_file(struct scenario *s)
 						: sc_unlink(s, "/wide"));
 	}
 	return rc;
+}
+
+/* Blocks for all of the file, which no allocation gave contents yet: zeros. */
+static int map_all(struct scenario *s, struct ek_inode *inode)
+{
+	uint64_t blocks = inode->size / s->img->geom.block_size;
+	int rc = 0;
+
+	for (uint64_t at = 0; at < blocks && rc == 0;) {
+		struct map m = {.lblk = {(uint32_t)at}, .len = (uint32_t)(blocks - at)};
+		struct handle *h;
+
+		rc = task_start_inode(&s->t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, 256, 1),
+				      0, &h);
+		if (rc == 0)
+			rc = handle_end(h, map_blocks(&s->t, inode, &m, MAP_CREATE));
+		at += m.len;
+	}
+	return rc;
+}
+
+/* The same without extents. */
+static int wide_pointers(struct scenario *s)
+{
+	const struct space *space = &s->img->groups.space;
+	uint64_t bs = s->img->geom.block_size, size = (space->free - 2000) * bs;
+	struct ek_inode *inode;
+	int rc = sc_step(s, sc_create(s, "/wide"));
+
+	rc = rc < 0 ? rc : sc_step(s, sc_truncate(s, "/wide", size));
+	for (unsigned i = 0; i < 2 && rc == 0; i++) {
+		rc = sc_open(s, "/wide", &inode);
+		if (rc < 0)
+			return rc;
+		rc = map_all(s, inode);
+		inode_put(&s->t, inode);
+		rc = rc < 0 ? rc : image_sync(&s->t);
+		rc = rc < 0 ? rc
+			    : sc_step(s, i == 0 ? sc_truncate(s, "/wide", 3 * bs)
+						: sc_unlink(s, "/wide"));
+	}
+	return rc;
+}
+
+TEST(a_removal_by_pointers_in_several_transactions_is_finished_after_any_cut)
+{
+	static const struct shape s = {.size = 80 << 20,
+				       .block_size = 1024,
+				       .blocks_per_group = 256,
+				       .compat_off = COMPAT_RESIZE_INODE | COMPAT_ORPHAN_FILE,
+				       .ro_compat_off = RO_COMPAT_METADATA_CSUM,
+				       .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
+						       INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+
+	restarts = 0;
+	sc.script = wide_pointers;
+	cut_everywhere(&s, 1, 25);
+	printf("# %llu restarts\n", (unsigned long long)restarts);
+	CHECK(restarts > 1);
+	sc.script = NULL;
 }
 
 TEST(a_removal_of_several_transactions_is_finished_after_any_cut)

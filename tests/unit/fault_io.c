@@ -4,15 +4,21 @@
 
 #include "io/fault.h"
 
-static const struct shape shape = {
+static const struct shape pointers = {.size = 6 << 20,
+				      .block_size = 1024,
+				      .ro_compat_off = RO_COMPAT_METADATA_CSUM,
+				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
+						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+static const struct shape extents = {
     .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+static const struct shape *shape = &extents;
 
 static void fail_nth(unsigned calls, bool for_good, const char *name)
 {
 	unsigned stride = getenv("EXTKIT_SLOW") != NULL ? 1 : 5, fired = 0, silent = 0;
 	struct dev *base;
 
-	learn_model(&shape, &base);
+	learn_model(shape, &base);
 	for (unsigned n = 1;; n += stride) {
 		struct dev *copy, *dev;
 		struct outcome o;
@@ -69,6 +75,24 @@ TEST(a_read_that_fails_while_old_files_change_leaves_a_whole_image)
 	fail_nth(FAULT_READ, false, "read");
 	two_days = false;
 	fs_cache_bytes = 0;
+}
+
+TEST(a_write_that_fails_once_leaves_files_with_pointers_whole)
+{
+	shape = &pointers;
+	fail_nth(FAULT_WRITE, false, "write");
+	shape = &extents;
+}
+
+TEST(a_read_that_fails_leaves_files_with_pointers_whole)
+{
+	shape = &pointers;
+	fs_cache_bytes = 1;
+	two_days = true;
+	fail_nth(FAULT_READ, false, "read");
+	two_days = false;
+	fs_cache_bytes = 0;
+	shape = &extents;
 }
 
 TEST(a_device_that_vanishes_leaves_a_whole_image)

@@ -2,8 +2,14 @@
 /* The n-th allocation of a day's work on an image fails; the linker brings calls here (--wrap). */
 #include "fs_faults.h"
 
-static const struct shape shape = {
+static const struct shape extents = {
     .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+static const struct shape pointers = {.size = 4 << 20,
+				      .block_size = 1024,
+				      .ro_compat_off = RO_COMPAT_METADATA_CSUM,
+				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
+						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+static const struct shape *shape = &extents;
 
 static struct {
 	bool armed, for_good;
@@ -60,7 +66,7 @@ static void fail_nth(bool for_good, const char *name)
 	unsigned silent = 0, points = 0;
 	struct dev *base;
 
-	learn_model(&shape, &base);
+	learn_model(shape, &base);
 	for (unsigned n = 1;; n++) {
 		struct dev *copy;
 		struct outcome o;
@@ -101,6 +107,13 @@ TEST(an_allocation_that_fails_while_old_files_change_leaves_a_whole_image)
 	two_days = true;
 	fail_nth(false, "allocation");
 	two_days = false;
+}
+
+TEST(an_allocation_that_fails_once_leaves_files_with_pointers_whole)
+{
+	shape = &pointers;
+	fail_nth(false, "allocation");
+	shape = &extents;
 }
 
 int main(void)

@@ -18,7 +18,7 @@
 struct shape {
 	uint64_t size;
 	uint32_t block_size, blocks_per_group;
-	uint32_t compat_off, compat_on, ro_compat_off, incompat_on;
+	uint32_t compat_off, compat_on, ro_compat_off, incompat_off, incompat_on;
 	uint32_t inode_size; /* 0: as usual */
 };
 
@@ -34,7 +34,7 @@ static inline void fs_make(const struct shape *s, struct dev **ret)
 	o.blocks_per_group = s->blocks_per_group;
 	o.compat = (o.compat & ~s->compat_off) | s->compat_on;
 	o.ro_compat &= ~s->ro_compat_off;
-	o.incompat |= s->incompat_on;
+	o.incompat = (o.incompat & ~s->incompat_off) | s->incompat_on;
 	o.inode_size = s->inode_size;
 	o.inode_ratio = 16384;
 	o.journal_blocks = (o.compat & COMPAT_HAS_JOURNAL) != 0 ? 1024 : 0;

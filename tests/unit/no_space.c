@@ -10,8 +10,14 @@
 
 #include "io/fault.h"
 
-static const struct shape shape = {
+static const struct shape extents = {
     .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+static const struct shape pointers = {.size = 4 << 20,
+				      .block_size = 1024,
+				      .ro_compat_off = RO_COMPAT_METADATA_CSUM,
+				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
+						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+static const struct shape *shape = &extents;
 
 /* Blocks and inodes that no file of the tree accounts for. */
 static void account(struct ek_image *img, uint64_t *blocks, uint64_t *inodes)
@@ -26,6 +32,33 @@ static void account(struct ek_image *img, uint64_t *blocks, uint64_t *inodes)
 	*inodes = g->inodes - img->groups.free_inodes - w.inodes;
 }
 
+/* A file takes all but about so many blocks. */
+static int fill_up(struct scenario *s, struct ek_inode *inode, unsigned room)
+{
+	const struct space *space = &s->img->groups.space;
+	uint64_t bs = s->img->geom.block_size;
+	int rc = 0;
+
+	while (rc == 0 && space->free > space->reserved + room) {
+		struct map m = {.lblk = {(uint32_t)(inode->size / bs)}};
+		struct handle *h;
+
+		m.len = (uint32_t)(space->free - space->reserved - room);
+		rc = task_start_inode(&s->t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, 256, 1),
+				      0, &h);
+		if (rc < 0)
+			break;
+		rc = map_blocks(&s->t, inode, &m, MAP_CREATE | MAP_NO_NORMALIZE);
+		if (rc == 0) {
+			inode->size += m.len * bs;
+			inode->rec.size = inode->size;
+			rc = inode_mark_dirty(&s->t, inode, MARK_SETATTR);
+		}
+		rc = handle_end(h, rc);
+	}
+	return rc;
+}
+
 /* Leaves free blocks only for the scenario. */
 static void work_with_little(unsigned room)
 {
@@ -33,18 +66,19 @@ static void work_with_little(unsigned room)
 	struct ek_image *img;
 	struct dev *dev;
 	uint64_t blocks, inodes, blocks_now, inodes_now;
+	struct ek_inode *filler;
 	int rc;
 
-	fs_make(&shape, &dev);
+	fs_make(shape, &dev);
 	CHECK_INT(fs_open(dev, IMAGE_WRITE, &d, &img), 0);
 	account(img, &blocks, &inodes);
 	memset(&faulty, 0, sizeof(faulty));
 	faulty.img = img;
 	task_init(&faulty.t, img);
 	CHECK_INT(sc_create(&faulty, "/filler"), 0);
-	rc = sc_fallocate(&faulty, "/filler", 0, 0,
-			  (img->groups.space.free - img->groups.space.reserved - room) *
-			      img->geom.block_size);
+	CHECK_INT(sc_open(&faulty, "/filler", &filler), 0);
+	rc = fill_up(&faulty, filler, room);
+	inode_put(&faulty.t, filler);
 	if (rc < 0)
 		TAP_FAIL("filler: %d: %s", rc, img->diag.text);
 	faulty.go_on = true;
@@ -73,11 +107,21 @@ TEST(an_image_that_is_nearly_full_refuses_and_loses_nothing)
 	}
 }
 
+TEST(an_image_of_pointers_that_is_nearly_full_refuses_and_loses_nothing)
+{
+	shape = &pointers;
+	for (unsigned room = 0; room < 90; room += room < 20 ? 1 : 7) {
+		work_with_little(room);
+		CHECK(faulty.refused != 0);
+	}
+	shape = &extents;
+}
+
 TEST(a_device_without_room_is_told_and_leaves_a_whole_image)
 {
 	struct dev *base;
 
-	learn_model(&shape, &base);
+	learn_model(shape, &base);
 	for (unsigned n = 1;; n += 9) {
 		struct dev *copy, *dev;
 		struct outcome o;
@@ -146,7 +190,7 @@ TEST(a_sparse_image_on_a_full_host_is_told_of_and_survives)
 	struct outcome o;
 	char path[100];
 
-	learn_model(&shape, &base);
+	learn_model(shape, &base);
 	on_tmpfs(base, 200 << 10, path, sizeof(path));
 	CHECK_INT(dev_open(path, DEV_WRITE, &d, &dev), 0);
 	work(dev, &o);
