@@ -167,6 +167,8 @@ int image_super_write(struct ek_image *img, struct handle *h, struct super_raw *
 /* Under a handle: what the first open of a file changes in the superblock (its mount point). */
 int image_note_mount(struct ek_image *img, struct handle *h);
 int image_super_dirty(struct ek_image *img, struct handle *h);
+/* Under the task's handle: features that the first use of them turns on. */
+int image_add_features(struct task *t, uint32_t compat, uint32_t ro_compat);
 
 static inline bool image_wide_dirs(const struct ek_image *img)
 {

@@ -72,6 +72,29 @@ int image_note_mount(struct ek_image *img, struct handle *h)
 	return image_super_dirty(img, h);
 }
 
+int image_add_features(struct task *t, uint32_t compat, uint32_t ro_compat)
+{
+	struct geom *g = &t->img->geom;
+	struct super_raw *sb = NULL;
+	int rc;
+
+	if ((compat & ~g->compat) == 0 && (ro_compat & ~g->ro_compat) == 0)
+		return 0;
+	rc = image_super_write(t->img, t->user.current, &sb);
+	if (rc < 0 || sb == NULL)
+		return rc;
+	if (le32_get(sb->s_rev_level) == 0) { /* which has no features */
+		sb->s_rev_level = le32_make(1);
+		sb->s_first_ino = le32_make(INUM_FIRST);
+		sb->s_inode_size = le16_make(128);
+	}
+	g->compat |= compat;
+	g->ro_compat |= ro_compat;
+	sb->s_feature_compat = le32_make(g->compat);
+	sb->s_feature_ro_compat = le32_make(le32_get(sb->s_feature_ro_compat) | ro_compat);
+	return image_super_dirty(t->img, t->user.current);
+}
+
 int image_lay_over(struct ek_image *img)
 {
 	struct dev *over;

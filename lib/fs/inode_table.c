@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "fs/inode_cache.h"
-#include "ondisk/super.h"
 
 static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *off)
 {
@@ -155,18 +154,7 @@ static int file_slot(struct task *t, struct ek_inode *inode)
 /* The first file of 2 GiB and more turns its feature on. */
 static int note_large_file(struct task *t, const struct ek_inode *inode)
 {
-	struct ek_image *img = t->img;
-	struct super_raw *sb;
-	int rc;
-
-	if (inode->rec.size <= INT32_MAX || geom_ro_compat(&img->geom, RO_COMPAT_LARGE_FILE))
-		return 0;
-	rc = image_super_write(img, t->user.current, &sb);
-	if (rc < 0)
-		return rc;
-	img->geom.ro_compat |= RO_COMPAT_LARGE_FILE;
-	sb->s_feature_ro_compat = le32_make(img->geom.ro_compat);
-	return image_super_dirty(img, t->user.current);
+	return inode->rec.size <= INT32_MAX ? 0 : image_add_features(t, 0, RO_COMPAT_LARGE_FILE);
 }
 
 int inode_store(struct task *t, struct ek_inode *inode)

@@ -279,8 +279,11 @@ static int set_value(struct task *t, struct ek_inode *inode, struct change *c, i
 
 static int finish(struct task *t, struct ek_inode *inode)
 {
+	int rc;
+
 	inode->rec.ctime = inode_change_now(inode);
-	return inode_store(t, inode); /* Linux does not count this as a mark */
+	rc = image_add_features(t, COMPAT_EXT_ATTR, 0);
+	return rc < 0 ? rc : inode_store(t, inode); /* Linux does not count this as a mark */
 }
 
 static int no_room(struct task *t, struct ek_inode *inode, const char *name, size_t len)

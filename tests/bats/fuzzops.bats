@@ -45,3 +45,35 @@ fuzz() { # BLOCK SEED [OPTION...]
 	fuzz 4096 5 --mkfs='-O ea_inode'
 	fuzz 1024 6 --mkfs='-O inline_data,ea_inode'
 }
+
+# Without a journal as with one, in small inodes as in large ones.
+@test "random operations on ext3 in 1 KiB blocks" {
+	fuzz 1024 2 --features="-t ext3"
+}
+
+@test "random operations on ext2 in 4 KiB blocks" {
+	fuzz 4096 3 --features="-t ext2"
+}
+
+@test "random operations on ext2 without what came later" {
+	fuzz 1024 4 --features="-t ext2 -I 128 -O ^dir_index,^large_file,^resize_inode,^ext_attr"
+}
+
+@test "random operations on ext4 without extents" {
+	fuzz 4096 5 --features="-t ext4 -O ^extents,^64bit,^metadata_csum,uninit_bg"
+}
+
+@test "writes, holes and cuts at the borders of pointer blocks" {
+	local block seed
+	for block in 1024 4096; do
+		for seed in 1 2 3; do
+			"$SRC/tests/fuzzops/levels.py" $seed 400 $block >levels.wtr
+			fuzz $block 1 --features="-t ext2" --trace=levels.wtr
+		done
+	done
+}
+
+@test "an index of two levels in a folder that is mapped by pointers" {
+	"$SRC/tests/fuzzops/folder.py" 1 20000 >folder.wtr
+	fuzz 1024 1 --features="-t ext3" --trace=folder.wtr
+}

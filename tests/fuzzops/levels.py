@@ -10,10 +10,12 @@ import sys
 
 
 def borders(per):
+    """The third level of larger blocks begins behind 4 GiB: too much to be read and compared."""
     first = [0, 12, 12 + per, 12 + per + per * per]
-    inside = [first[2] + per * k for k in (1, 2, per - 1)]
-    deep = [first[3] + k for k in (per, per * per, per * per + per, 2 * per * per + 3 * per)]
-    return first + inside + deep
+    inside = [first[2] + per * k for k in (1, 2, 5)]
+    deep = [first[2] + per * (per - 1)]
+    deep += [first[3] + k for k in (0, per, per * per, per * per + per, 2 * per * per + 3 * per)]
+    return first[:3] + inside + (deep if per <= 256 else [])
 
 
 def main():
