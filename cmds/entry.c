@@ -175,18 +175,25 @@ static void fill_target(struct run *run, const struct entry *e)
 		out_none(run->out, NULL, NULL);
 }
 
-static void fill_name(struct run *run, const struct entry *e)
+static void fill_link(struct run *run, const struct entry *e)
 {
 	char both[256 + 4 + LINK_MAX + 4096];
 	int n;
 
-	if (!e->known || !S_ISLNK(e->st.mode) || e->target[0] == '\0' ||
-	    e->shown_len > sizeof(both) - LINK_MAX - 8) {
+	if (e->shown_len > sizeof(both) - LINK_MAX - 8) {
 		out_bytes(run->out, NULL, NULL, e->shown, e->shown_len);
 		return;
 	}
 	n = snprintf(both, sizeof(both), "%.*s -> %s", (int)e->shown_len, e->shown, e->target);
 	out_bytes(run->out, NULL, NULL, both, (size_t)n);
+}
+
+static void fill_name(struct run *run, const struct entry *e)
+{
+	if (e->known && S_ISLNK(e->st.mode) && e->target[0] != '\0')
+		fill_link(run, e);
+	else
+		out_bytes(run->out, NULL, NULL, e->shown, e->shown_len);
 }
 
 static void fill_plain(struct run *run, const struct entry *e)

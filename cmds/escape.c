@@ -1,37 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shows bytes that nobody vouches for: characters as they are, the rest spelled out. */
+/* Shows bytes that nobody vouches for: characters as they are, the rest spelled out.  Runs of plain
+ * ASCII, which is what most names are, go in one piece. */
 #include "escape.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "buffer.h"
 #include "extkit/text.h"
 
-void escape_text(FILE *to, const void *bytes, size_t n)
+/* Bytes at p that are printable ASCII; quotes and backslashes end the run too when JSON is made. */
+static size_t plain(const unsigned char *p, size_t n, bool json)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] >= 0x20 && p[i] < 0x7f && !(json && (p[i] == '"' || p[i] == '\\')))
+		i++;
+	return i;
+}
+
+static void spell(struct buffer *to, const char *before, const unsigned char *p, size_t n)
+{
+	static const char digit[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		buffer_adds(to, before);
+		buffer_addc(to, digit[p[i] >> 4]);
+		buffer_addc(to, digit[p[i] & 15]);
+	}
+}
+
+void escape_text(struct buffer *to, const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
 
 	for (size_t i = 0; i < n;) {
+		size_t len = plain(p + i, n - i, false);
+		bool shown = true;
 		uint32_t c;
-		bool shown = false;
-		size_t len = ek_utf8(p + i, n - i, &c, &shown);
-		size_t step = len != 0 ? len : 1;
 
-		if (shown)
-			fwrite(p + i, 1, len, to);
-		else
-			for (size_t k = 0; k < step; k++)
-				fprintf(to, "\\x%02x", p[i + k]);
-		i += step;
+		if (len == 0)
+			len = ek_utf8(p + i, n - i, &c, &shown);
+		if (len != 0 && shown) {
+			buffer_add(to, p + i, len);
+		} else {
+			len = len != 0 ? len : 1;
+			spell(to, "\\x", p + i, len);
+		}
+		i += len;
 	}
-}
-
-static void json_hex(FILE *to, const unsigned char *p, size_t n)
-{
-	fputs("{\"bytes\":\"", to);
-	for (size_t i = 0; i < n; i++)
-		fprintf(to, "%02x", p[i]);
-	fputs("\"}", to);
 }
 
 static bool is_utf8(const unsigned char *p, size_t n)
@@ -41,7 +59,9 @@ static bool is_utf8(const unsigned char *p, size_t n)
 	size_t len;
 
 	for (size_t i = 0; i < n; i += len) {
-		len = ek_utf8(p + i, n - i, &c, &shown);
+		len = plain(p + i, n - i, false);
+		if (len == 0)
+			len = ek_utf8(p + i, n - i, &c, &shown);
 		if (len == 0)
 			return false;
 	}
@@ -49,44 +69,63 @@ static bool is_utf8(const unsigned char *p, size_t n)
 }
 
 /* One character; past U+FFFF JSON wants it spelled as two halves. */
-static void json_char(FILE *to, uint32_t c)
+static void json_char(struct buffer *to, uint32_t c)
 {
 	if (c == '"' || c == '\\')
-		fprintf(to, "\\%c", (char)c);
+		buffer_addf(to, "\\%c", (char)c);
 	else if (c > 0xffff)
-		fprintf(to, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10),
-			0xdc00 + ((c - 0x10000) & 0x3ff));
+		buffer_addf(to, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10),
+			    0xdc00 + ((c - 0x10000) & 0x3ff));
 	else
-		fprintf(to, "\\u%04x", c);
+		buffer_addf(to, "\\u%04x", c);
 }
 
-void escape_json(FILE *to, const void *bytes, size_t n)
+static void json_text(struct buffer *to, const unsigned char *p, size_t n)
 {
-	const unsigned char *p = bytes;
-	uint32_t c;
-	bool shown;
-	size_t len;
+	for (size_t i = 0; i < n;) {
+		size_t len = plain(p + i, n - i, true);
+		bool shown = true;
+		uint32_t c = 0;
 
-	if (!is_utf8(p, n)) {
-		json_hex(to, p, n);
-		return;
-	}
-	fputc('"', to);
-	for (size_t i = 0; i < n; i += len) {
-		len = ek_utf8(p + i, n - i, &c, &shown);
-		if (shown && c != '"' && c != '\\')
-			fwrite(p + i, 1, len, to);
+		if (len == 0) {
+			len = ek_utf8(p + i, n - i, &c, &shown);
+			shown = shown && c != '"' && c != '\\';
+		}
+		if (shown)
+			buffer_add(to, p + i, len);
 		else
 			json_char(to, c);
+		i += len;
 	}
-	fputc('"', to);
 }
 
-size_t escape_width(const char *escaped)
+void escape_json(struct buffer *to, const void *bytes, size_t n)
 {
-	size_t n = 0;
+	if (!is_utf8(bytes, n)) {
+		buffer_adds(to, "{\"bytes\":\"");
+		spell(to, "", bytes, n);
+		buffer_adds(to, "\"}");
+		return;
+	}
+	buffer_addc(to, '"');
+	json_text(to, bytes, n);
+	buffer_addc(to, '"');
+}
 
-	for (; *escaped != '\0'; escaped++)
-		n += ((unsigned char)*escaped & 0xc0) != 0x80;
-	return n;
+void escape_json_file(FILE *to, const char *text)
+{
+	struct buffer b = {0};
+
+	escape_json(&b, text, strlen(text));
+	fwrite(b.text, 1, b.len, to);
+	buffer_free(&b);
+}
+
+size_t escape_width(const char *escaped, size_t n)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < n; i++)
+		width += ((unsigned char)escaped[i] & 0xc0) != 0x80;
+	return width;
 }

@@ -7,13 +7,18 @@
 
 #include <stdio.h>
 
+struct buffer;
+
 /* Printable UTF-8 as it is, every other byte as \xNN; for people. */
-void escape_text(FILE *to, const void *bytes, size_t n);
+void escape_text(struct buffer *to, const void *bytes, size_t n);
 
 /* A JSON string with its quotes when bytes are UTF-8, else {"bytes":"hex"}; loses nothing. */
-void escape_json(FILE *to, const void *bytes, size_t n);
+void escape_json(struct buffer *to, const void *bytes, size_t n);
 
-/* How many columns escape_text would fill, counting one for each code point. */
-size_t escape_width(const char *escaped);
+/* The same for a short text, to a stream. */
+void escape_json_file(FILE *to, const char *text);
+
+/* How many columns the result of escape_text fills, counting one for each code point. */
+size_t escape_width(const char *escaped, size_t n);
 
 #endif

@@ -28,7 +28,7 @@ static void paragraph(FILE *to, const char *text, int indent)
 			continue;
 		}
 		snprintf(word, sizeof(word), "%.*s", (int)len, text);
-		width = (int)escape_width(word);
+		width = (int)escape_width(word, strlen(word));
 		if (column > 0 && column + 1 + width > HELP_WIDTH) {
 			fputc('\n', to);
 			column = 0;
@@ -56,7 +56,7 @@ static void option_row(FILE *to, const struct opt *o)
 		 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->word,
 		 o->arg != NULL ? "=" : "",
 		 o->arg == NULL || o->kind == OPT_KIND_CHOICE ? (o->arg ? o->arg : "") : _(o->arg));
-	width = escape_width(left);
+	width = escape_width(left, strlen(left));
 	fprintf(to, "  %s", left);
 	if (width > 26)
 		fprintf(to, "\n%30s", "");

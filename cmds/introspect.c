@@ -16,7 +16,7 @@ static const char *const kinds[] = {
 static void member(FILE *to, const char *key, const char *text)
 {
 	fprintf(to, "\"%s\":", key);
-	escape_json(to, text, strlen(text));
+	escape_json_file(to, text);
 }
 
 static void options(FILE *to, const struct opt *o)

@@ -1,52 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Facts and tables as text or JSON.  A text table holds back its first rows to find column widths;
- * later rows are printed as they come, so a table of any length needs constant memory.
+ * later rows are printed as they come, so a table of any length needs constant memory.  Everything
+ * is made in one buffer, which goes to the stream in large pieces.
  */
 #include "out.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "escape.h"
 #include "text.h"
 
-#define DEPTH_MAX 8
-#define HOLD_ROWS 256
+#define DEPTH_MAX   8
+#define HOLD_ROWS   256
+#define PIECE_BYTES ((size_t)64 << 10)
+
+/* A cell held back: bytes of the table's text. */
+struct cell {
+	size_t at, len;
+};
 
 struct out {
 	FILE *to;
+	struct buffer b; /* what is to go there */
 	bool json, quiet;
 	bool more[DEPTH_MAX]; /* a member was written at this depth */
 	int depth;
 	const struct out_col *cols; /* NULL: not in a table */
 	size_t ncols, at, rows;     /* at: the column that comes next */
-	char **held;                /* cells of the rows held back, HOLD_ROWS * ncols */
+	struct buffer text;         /* of cells: all that are held back, or the one being made */
+	struct cell *held;          /* HOLD_ROWS * ncols */
 	size_t *width;
 	size_t owed;  /* blanks before the next text of this line */
 	bool flowing; /* widths are settled */
 	int err;
 };
 
+static void send(struct out *out)
+{
+	if (out->b.len != 0)
+		fwrite(out->b.text, 1, out->b.len, out->to);
+	out->b.len = 0;
+}
+
 static void comma(struct out *out)
 {
 	if (out->more[out->depth])
-		fputc(',', out->to);
+		buffer_addc(&out->b, ',');
 	out->more[out->depth] = true;
 }
 
 static void json_key(struct out *out, const char *key)
 {
 	comma(out);
-	fprintf(out->to, "\"%s\":", key);
+	buffer_addc(&out->b, '"');
+	buffer_adds(&out->b, key);
+	buffer_add(&out->b, "\":", 2);
 }
 
 static void deeper(struct out *out, char bracket)
 {
-	fputc(bracket, out->to);
+	buffer_addc(&out->b, bracket);
 	if (out->depth + 1 < DEPTH_MAX)
 		out->depth++;
 	out->more[out->depth] = false;
@@ -54,7 +72,7 @@ static void deeper(struct out *out, char bracket)
 
 static void shallower(struct out *out, char bracket)
 {
-	fputc(bracket, out->to);
+	buffer_addc(&out->b, bracket);
 	out->depth--;
 }
 
@@ -68,44 +86,48 @@ struct out *out_new(FILE *to, bool json, bool quiet, const char *verb)
 	out->json = json;
 	out->quiet = quiet;
 	if (json) {
-		fputc('{', to);
+		buffer_addc(&out->b, '{');
 		json_key(out, "verb");
-		escape_json(to, verb, strlen(verb));
+		escape_json(&out->b, verb, strlen(verb));
 	}
 	return out;
 }
 
 void out_divert(struct out *out, FILE *to)
 {
+	send(out);
 	out->to = to;
 }
 
 /* ---- table cells ---- */
 
 /* Blanks wait until something follows them, so that no line ends in one. */
-static void print_cell(struct out *out, size_t col, const char *text)
+static void print_cell(struct out *out, size_t col, const char *text, size_t len)
 {
-	size_t width = escape_width(text);
+	size_t width = escape_width(text, len);
 	size_t pad = out->width[col] > width ? out->width[col] - width : 0;
 
 	if (out->cols[col].right)
 		out->owed += pad;
 	if (width > 0) {
-		fprintf(out->to, "%*s%s", (int)out->owed, "", text);
+		buffer_fill(&out->b, ' ', out->owed);
+		buffer_add(&out->b, text, len);
 		out->owed = 0;
 	}
 	if (!out->cols[col].right)
 		out->owed += pad;
 	out->owed += 2;
-	if (col + 1 == out->ncols) {
-		fputc('\n', out->to);
-		out->owed = 0;
-	}
+	if (col + 1 < out->ncols)
+		return;
+	buffer_addc(&out->b, '\n');
+	out->owed = 0;
+	if (out->b.len >= PIECE_BYTES)
+		send(out);
 }
 
-static void widen(struct out *out, size_t col, const char *text)
+static void widen(struct out *out, size_t col, const char *text, size_t len)
 {
-	size_t width = escape_width(text);
+	size_t width = escape_width(text, len);
 
 	if (width > out->width[col])
 		out->width[col] = width;
@@ -119,22 +141,29 @@ static void flow(struct out *out)
 	out->flowing = true;
 	for (size_t c = 0; c < out->ncols && !out->quiet; c++)
 		if (out->cols[c].title != NULL)
-			print_cell(out, c, _(out->cols[c].title));
-	for (size_t i = 0; i < cells; i++) {
-		print_cell(out, i % out->ncols, out->held[i]);
-		free(out->held[i]);
-	}
+			print_cell(out, c, _(out->cols[c].title), strlen(_(out->cols[c].title)));
+	for (size_t i = 0; i < cells; i++)
+		print_cell(out, i % out->ncols, out->text.text + out->held[i].at, out->held[i].len);
+	out->text.len = 0;
 }
 
-/* Takes text, which was allocated. */
-static void text_cell(struct out *out, char *text)
+/* The cell is what was added to the table's text since from. */
+static void end_cell(struct out *out, size_t from)
 {
+	size_t len = out->text.len - from;
+
+	if (out->text.text == NULL) /* a first cell of nothing */
+		buffer_room(&out->text, 1);
+	if (out->text.err != 0) {
+		out->err = out->text.err;
+		return;
+	}
 	if (out->flowing) {
-		print_cell(out, out->at, text);
-		free(text);
+		print_cell(out, out->at, out->text.text + from, len);
+		out->text.len = 0;
 	} else {
-		out->held[out->rows * out->ncols + out->at] = text;
-		widen(out, out->at, text);
+		out->held[out->rows * out->ncols + out->at] = (struct cell){from, len};
+		widen(out, out->at, out->text.text + from, len);
 	}
 	if (++out->at < out->ncols)
 		return;
@@ -146,36 +175,25 @@ static void text_cell(struct out *out, char *text)
 
 /* ---- values ---- */
 
-/* Where the text of the next value goes: *ret_cell is filled when the stream is closed, in a table;
- * else the stream is the output itself. */
-static FILE *begin_text(struct out *out, const char *label, char **ret_cell, size_t *ret_len)
+/* Where the text of the next value goes: into a cell, or behind its label. */
+static struct buffer *begin_text(struct out *out, const char *label)
 {
-	FILE *f;
-
-	if (out->cols == NULL) {
-		for (int i = 0; i < out->depth; i++)
-			fputs("  ", out->to);
-		if (label != NULL)
-			fprintf(out->to, "%s: ", label);
-		return out->to;
+	if (out->cols != NULL)
+		return &out->text;
+	buffer_fill(&out->b, ' ', 2 * (size_t)out->depth);
+	if (label != NULL) {
+		buffer_adds(&out->b, label);
+		buffer_add(&out->b, ": ", 2);
 	}
-	f = open_memstream(ret_cell, ret_len);
-	if (f == NULL)
-		out->err = -ENOMEM;
-	return f;
+	return &out->b;
 }
 
-static void end_text(struct out *out, FILE *f, char **cell)
+static void end_text(struct out *out, size_t from)
 {
-	if (f == out->to) {
-		fputc('\n', f);
-		return;
-	}
-	fclose(f);
-	if (*cell == NULL)
-		out->err = -ENOMEM;
+	if (out->cols != NULL)
+		end_cell(out, from);
 	else
-		text_cell(out, *cell);
+		buffer_addc(&out->b, '\n');
 }
 
 static void begin_json(struct out *out, const char *key)
@@ -186,7 +204,7 @@ static void begin_json(struct out *out, const char *key)
 	}
 	if (out->at == 0) {
 		comma(out);
-		fputc('\n', out->to);
+		buffer_addc(&out->b, '\n');
 		deeper(out, '{');
 	}
 	json_key(out, out->cols[out->at].key);
@@ -198,50 +216,49 @@ static void end_json(struct out *out)
 		return;
 	out->at = 0;
 	shallower(out, '}');
+	if (out->b.len >= PIECE_BYTES)
+		send(out);
 }
 
-#define VALUE(json_stmt, text_stmt)                           \
-	do {                                                  \
-		char *cell = NULL;                            \
-		size_t cell_len = 0;                          \
-		FILE *f = out->to;                            \
-                                                              \
-		if (out->json) {                              \
-			begin_json(out, key);                 \
-			json_stmt;                            \
-			end_json(out);                        \
-			break;                                \
-		}                                             \
-		f = begin_text(out, label, &cell, &cell_len); \
-		if (f == NULL)                                \
-			break;                                \
-		text_stmt;                                    \
-		end_text(out, f, &cell);                      \
+#define VALUE(json_stmt, text_stmt)           \
+	do {                                  \
+		struct buffer *b = &out->b;   \
+		size_t from = out->text.len;  \
+                                              \
+		if (out->json) {              \
+			begin_json(out, key); \
+			json_stmt;            \
+			end_json(out);        \
+			break;                \
+		}                             \
+		b = begin_text(out, label);   \
+		text_stmt;                    \
+		end_text(out, from);          \
 	} while (0)
 
 void out_u64(struct out *out, const char *key, const char *label, uint64_t v)
 {
-	VALUE(fprintf(f, "%" PRIu64, v), fprintf(f, "%" PRIu64, v));
+	VALUE(buffer_u64(b, v), buffer_u64(b, v));
 }
 
 void out_i64(struct out *out, const char *key, const char *label, int64_t v)
 {
-	VALUE(fprintf(f, "%" PRId64, v), fprintf(f, "%" PRId64, v));
+	VALUE(buffer_i64(b, v), buffer_i64(b, v));
 }
 
 void out_bool(struct out *out, const char *key, const char *label, bool v)
 {
-	VALUE(fputs(v ? "true" : "false", f), fputs(v ? _("yes") : _("no"), f));
+	VALUE(buffer_adds(b, v ? "true" : "false"), buffer_adds(b, v ? _("yes") : _("no")));
 }
 
 void out_none(struct out *out, const char *key, const char *label)
 {
-	VALUE(fputs("null", f), fputs("-", f));
+	VALUE(buffer_adds(b, "null"), buffer_addc(b, '-'));
 }
 
 void out_word(struct out *out, const char *key, const char *label, const char *word)
 {
-	VALUE(escape_json(f, word, strlen(word)), fputs(_(word), f));
+	VALUE(escape_json(b, word, strlen(word)), buffer_adds(b, _(word)));
 }
 
 void out_str(struct out *out, const char *key, const char *label, const char *text)
@@ -251,18 +268,18 @@ void out_str(struct out *out, const char *key, const char *label, const char *te
 
 void out_bytes(struct out *out, const char *key, const char *label, const void *bytes, size_t n)
 {
-	VALUE(escape_json(f, bytes, n), escape_text(f, bytes, n));
+	VALUE(escape_json(b, bytes, n), escape_text(b, bytes, n));
 }
 
 void out_u64_as(struct out *out, const char *key, const char *label, uint64_t v,
 		const char *as_text)
 {
-	VALUE(fprintf(f, "%" PRIu64, v), fputs(as_text, f));
+	VALUE(buffer_u64(b, v), buffer_adds(b, as_text));
 }
 
 void out_double(struct out *out, const char *key, const char *label, double v, int digits)
 {
-	VALUE(fprintf(f, "%.*f", digits, v), fprintf(f, "%.*f", digits, v));
+	VALUE(buffer_addf(b, "%.*f", digits, v), buffer_addf(b, "%.*f", digits, v));
 }
 
 /* ---- structure ---- */
@@ -274,9 +291,9 @@ void out_section(struct out *out, const char *key, const char *title)
 		deeper(out, '{');
 		return;
 	}
-	for (int i = 0; i < out->depth; i++)
-		fputs("  ", out->to);
-	fprintf(out->to, "%s:\n", title);
+	buffer_fill(&out->b, ' ', 2 * (size_t)out->depth);
+	buffer_adds(&out->b, title);
+	buffer_add(&out->b, ":\n", 2);
 	out->depth++;
 }
 
@@ -292,6 +309,7 @@ static void free_table(struct out *out)
 {
 	free(out->held);
 	free(out->width);
+	out->text.len = 0;
 	out->held = NULL;
 	out->width = NULL;
 	out->cols = NULL;
@@ -317,7 +335,7 @@ void out_table(struct out *out, const char *key, const struct out_col *cols, siz
 	out->flowing = false;
 	for (size_t c = 0; c < n && !out->json && !out->quiet; c++)
 		if (cols[c].title != NULL)
-			widen(out, c, _(cols[c].title));
+			widen(out, c, _(cols[c].title), strlen(_(cols[c].title)));
 }
 
 void out_table_end(struct out *out)
@@ -332,7 +350,7 @@ void out_table_end(struct out *out)
 		if (!out->flowing && (out->rows > 0 || out->at > 0))
 			flow(out);
 		if (out->at > 0)
-			fputc('\n', out->to);
+			buffer_addc(&out->b, '\n');
 	}
 	free_table(out);
 }
@@ -343,6 +361,7 @@ void out_note(struct out *out, const char *fmt, ...)
 
 	if (out->json || out->quiet)
 		return;
+	send(out);
 	va_start(ap, fmt);
 	vfprintf(out->to, fmt, ap);
 	va_end(ap);
@@ -369,8 +388,10 @@ void out_error(struct out *out, int exit_code, const char *text, uint64_t need_b
 
 void out_raw(struct out *out, const void *bytes, size_t n)
 {
-	if (!out->json)
-		fwrite(bytes, 1, n, out->to);
+	if (out->json)
+		return;
+	send(out);
+	fwrite(bytes, 1, n, out->to);
 }
 
 int out_close(struct out *out)
@@ -381,12 +402,15 @@ int out_close(struct out *out)
 	if (out->json) {
 		while (out->depth > 0)
 			shallower(out, '}');
-		fputs("}\n", out->to);
+		buffer_add(&out->b, "}\n", 2);
 	}
-	err = out->err;
+	send(out);
+	err = out->b.err != 0 ? out->b.err : out->err;
 	errno = 0;
 	if (fflush(out->to) != 0 || ferror(out->to))
 		err = errno != 0 ? -errno : -EIO;
+	buffer_free(&out->b);
+	buffer_free(&out->text);
 	free(out);
 	return err;
 }

@@ -35,10 +35,10 @@ static uint64_t now_ms(void)
 static void draw_json(const struct ek_progress *step)
 {
 	fputs("{\"stage\":", stderr);
-	escape_json(stderr, step->stage, strlen(step->stage));
+	escape_json_file(stderr, step->stage);
 	fprintf(stderr, ",\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"unit\":", step->done,
 		step->total);
-	escape_json(stderr, step->unit, strlen(step->unit));
+	escape_json_file(stderr, step->unit);
 	fputs("}\n", stderr);
 }
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 const char *show_mode(char *buf, uint32_t mode)
@@ -39,19 +40,42 @@ static void date_of(int64_t day, int64_t *year, unsigned *month, unsigned *mday)
 	*year = (int64_t)y + era * 400 + (*month <= 2);
 }
 
+/* A mark and that many digits of v; long lists have a time in each row. */
+static char *put(char *to, char mark, unsigned v, unsigned digits)
+{
+	*to = mark;
+	for (unsigned i = digits; i > 0; i--, v /= 10)
+		to[i] = (char)('0' + v % 10);
+	return to + 1 + digits;
+}
+
+/* Four digits as a rule, what it takes otherwise. */
+static char *put_year(char *buf, int64_t year)
+{
+	if (year >= 0 && year <= 9999)
+		return put(buf, (char)('0' + year / 1000), (unsigned)(year % 1000), 3);
+	return buf + snprintf(buf, SHOW_MAX / 2, "%04" PRId64, year);
+}
+
 const char *show_time(char *buf, struct ek_time t)
 {
 	int64_t day = t.sec / 86400, second = t.sec % 86400, year;
 	unsigned month, mday;
+	char *at;
 
 	if (second < 0) {
 		second += 86400;
 		day--;
 	}
 	date_of(day, &year, &month, &mday);
-	snprintf(buf, SHOW_MAX, "%04" PRId64 "-%02u-%02u %02u:%02u:%02u.%09u UTC", year, month,
-		 mday, (unsigned)(second / 3600), (unsigned)(second / 60 % 60),
-		 (unsigned)(second % 60), (unsigned)t.nsec);
+	at = put_year(buf, year);
+	at = put(at, '-', month, 2);
+	at = put(at, '-', mday, 2);
+	at = put(at, ' ', (unsigned)(second / 3600), 2);
+	at = put(at, ':', (unsigned)(second / 60 % 60), 2);
+	at = put(at, ':', (unsigned)(second % 60), 2);
+	at = put(at, '.', (unsigned)t.nsec, 9);
+	memcpy(at, " UTC", 5);
 	return buf;
 }
 

@@ -24,10 +24,12 @@ int ek_inode_open_number(struct ek_image *img, ek_inum ino, struct ek_inode **re
 	int rc;
 
 	session_begin(img);
-	snprintf(name, sizeof(name), "inode %u", ino.v);
-	rc = geom_inum(&img->geom, ino.v, name, &img->diag, &ino);
+	rc = geom_inum(&img->geom, ino.v, "number", &img->diag, &ino);
 	if (rc == 0)
 		rc = inode_get(img, ino, ret);
+	if (rc == 0)
+		return session_end(img, 0, "", "");
+	snprintf(name, sizeof(name), "inode %u", ino.v);
 	return session_end(img, rc, "cannot read", name);
 }
 

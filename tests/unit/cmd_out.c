@@ -2,6 +2,7 @@
 /* Facts and tables as text and JSON.  The commands' own code is no library, so it is included. */
 #include "tap.h"
 
+#include "../../cmds/buffer.c"
 #include "../../cmds/escape.c"
 #include "../../cmds/out.c"
 
