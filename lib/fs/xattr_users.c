@@ -283,7 +283,9 @@ static int make(struct task *t, struct ek_inode *owner, const struct xattr_value
 
 	if (rc < 0)
 		return rc;
-	store->rec.atime = (struct ek_time){(int64_t)v->hash, 0};
+	/* All 32 bits; small inodes have no others, and what they cannot say they round. */
+	store->rec.atime.sec = t->img->geom.inode_size > 128 ? (int64_t)v->hash : (int32_t)v->hash;
+	store->rec.atime.nsec = 0;
 	set_users(store, 1);
 	rc = write_bytes(t, store, v);
 	if (rc == 0)

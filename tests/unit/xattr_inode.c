@@ -11,6 +11,7 @@ static struct dev *dev;
 static struct ek_image *img;
 static struct task task;
 static struct ek_inode *root, *a, *b;
+static bool small; /* inodes of 128 bytes */
 static uint8_t value[65536], back[65536];
 
 #define OK(call)                                                                                \
@@ -39,7 +40,11 @@ static void unmount_image(void)
 
 static void begin_as(uint32_t block_size, uint32_t features)
 {
-	struct shape s = {.size = 16u << 20, .block_size = block_size, .incompat_on = features};
+	struct shape s = {.size = 16u << 20,
+			  .block_size = block_size,
+			  .ro_compat_off = small ? RO_COMPAT_EXTRA_ISIZE : 0,
+			  .incompat_on = features,
+			  .inode_size = small ? 128 : 0};
 
 	for (uint32_t i = 0; i < sizeof(value); i++)
 		value[i] = (uint8_t)(i * 7 + i / 251);
@@ -104,6 +109,19 @@ TEST(values_of_every_size_read_as_they_were_set)
 		check(a, "user.value", 65536);
 		end();
 	}
+}
+
+TEST(small_inodes_keep_all_of_a_checksum)
+{
+	small = true;
+	begin(1024);
+	for (size_t len = 3000; len < 3020; len++) {
+		set(a, "user.value", len);
+		again();
+		check(a, "user.value", len);
+	}
+	end();
+	small = false;
 }
 
 TEST(without_the_feature_large_values_have_no_room)
