@@ -4,7 +4,7 @@
  * of its steps, not before the last one that was synced, and every block and inode is accounted
  * for.
  */
-#include "fs_scenario.h"
+#include "fs_small_day.h"
 
 #include "io/recorder.h"
 
@@ -313,89 +313,6 @@ TEST(a_removal_of_several_transactions_is_finished_after_any_cut)
 
 /* ---- inline data, values in inodes ---- */
 
-static int fill_inline(struct scenario *s, const char *path, unsigned len)
-{
-	static uint8_t bytes[1024];
-	struct ek_inode *inode;
-	int rc = sc_open(s, path, &inode);
-
-	if (rc < 0)
-		return rc;
-	memset(bytes, (int)('a' + len % 26), len);
-	rc = inline_fill(&s->t, inode, bytes, len);
-	inode_put(&s->t, inode);
-	return rc == 1 ? 0 : rc == 0 ? -ENOSPC : rc;
-}
-
-static int inline_files(struct scenario *s)
-{
-	STEP(sc_create(s, "/i1"));
-	STEP(fill_inline(s, "/i1", 30));
-	STEP(sc_create(s, "/i2"));
-	STEP(fill_inline(s, "/i2", 100));
-	STEP(sc_setxattr(s, "/i2", "user.a", 10));
-	STEP(sc_truncate(s, "/i2", 70));
-	STEP(sc_truncate(s, "/i2", 20));
-	STEP(sc_create(s, "/i3"));
-	STEP(fill_inline(s, "/i3", 128));
-	STEP(sc_truncate(s, "/i3", 5000));
-	STEP(sc_fallocate(s, "/i2", FALLOC_FL_KEEP_SIZE, 8192, 4096));
-	STEP(sc_rename(s, "/i1", "/i3", 0));
-	STEP(sc_unlink(s, "/i2"));
-	return 0;
-}
-
-static int inline_folders(struct scenario *s)
-{
-	char path[80];
-
-	STEP(sc_mkdir(s, "/in"));
-	STEP(sc_mkdir(s, "/to"));
-	STEP(sc_mkdir(s, "/in/sub"));
-	STEP(sc_rename(s, "/in/sub", "/to/sub", 0));
-	for (unsigned i = 0; i < 12; i++) {
-		snprintf(path, sizeof(path), "/in/name-%u", i);
-		STEP(sc_link(s, "/i3", path));
-	}
-	for (unsigned i = 0; i < 12; i += 3) {
-		snprintf(path, sizeof(path), "/in/name-%u", i);
-		STEP(sc_unlink(s, path));
-	}
-	STEP(sc_rename(s, "/to/sub", "/in/sub", 0));
-	STEP(sc_rmdir(s, "/in/sub"));
-	STEP(sc_rmdir(s, "/to"));
-	return 0;
-}
-
-static int values_apart(struct scenario *s)
-{
-	STEP(sc_create(s, "/v1"));
-	STEP(sc_create(s, "/v2"));
-	STEP(sc_setxattr(s, "/v1", "user.large", 3000));
-	STEP(sc_setxattr(s, "/v2", "user.large", 3000));
-	STEP(sc_setxattr(s, "/v1", "user.other", 65536));
-	STEP(sc_setxattr(s, "/v1", "user.large", 40));
-	STEP(sc_setxattr(s, "/v2", "user.more", 3000));
-	for (unsigned i = 0; i < 8; i++) {
-		char name[] = "user.number0";
-
-		name[11] = (char)('0' + i);
-		STEP(sc_setxattr(s, "/v2", name, 5000 + 26 * (i & 1)));
-	}
-	STEP(sc_setxattr(s, "/v1", "user.other", 0));
-	STEP(sc_unlink(s, "/v2"));
-	STEP(sc_unlink(s, "/v1"));
-	return 0;
-}
-
-static int small_day(struct scenario *s)
-{
-	int rc = inline_files(s);
-
-	rc = rc < 0 ? rc : inline_folders(s);
-	return rc < 0 || !apart ? rc : values_apart(s);
-}
-
 TEST(inline_files_and_folders_survive_power_cuts)
 {
 	static const struct shape s = {
@@ -415,7 +332,7 @@ TEST(values_in_inodes_survive_power_cuts)
 				       .incompat_on = INCOMPAT_INLINE_DATA | INCOMPAT_EA_INODE};
 
 	apart = true;
-	sc.script = small_day;
+	sc.script = small_day_apart;
 	cut_everywhere(&s, 1, 9);
 	sc.script = NULL;
 	apart = false;

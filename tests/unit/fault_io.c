@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The n-th read, write or flush of a day's work on an image fails. */
 #include "fs_faults.h"
+#include "fs_small_day.h"
 
 #include "io/fault.h"
 
@@ -12,6 +13,22 @@ static const struct shape pointers = {.size = 6 << 20,
 static const struct shape extents = {
     .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
 static const struct shape *shape = &extents;
+static const struct shape small = {.size = 4 << 20,
+				   .block_size = 1024,
+				   .compat_on = COMPAT_ORPHAN_FILE,
+				   .incompat_on = INCOMPAT_INLINE_DATA | INCOMPAT_EA_INODE};
+
+static void begin_small(void)
+{
+	shape = &small;
+	plain.script = faulty.script = small_day_apart;
+}
+
+static void end_small(void)
+{
+	shape = &extents;
+	plain.script = faulty.script = NULL;
+}
 
 static void fail_nth(unsigned calls, bool for_good, const char *name)
 {
@@ -98,6 +115,17 @@ TEST(a_read_that_fails_leaves_files_with_pointers_whole)
 TEST(a_device_that_vanishes_leaves_a_whole_image)
 {
 	fail_nth(FAULT_ALL, true, "all from");
+}
+
+TEST(failures_while_data_lie_in_inodes_leave_a_whole_image)
+{
+	begin_small();
+	fail_nth(FAULT_WRITE, false, "write");
+	fail_nth(FAULT_ALL, true, "all from");
+	fs_cache_bytes = 1;
+	fail_nth(FAULT_READ, false, "read");
+	fs_cache_bytes = 0;
+	end_small();
 }
 
 int main(void)

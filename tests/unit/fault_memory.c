@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The n-th allocation of a day's work on an image fails; the linker brings calls here (--wrap). */
 #include "fs_faults.h"
+#include "fs_small_day.h"
 
 static const struct shape extents = {
     .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
@@ -10,6 +11,22 @@ static const struct shape pointers = {.size = 4 << 20,
 				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
 						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
 static const struct shape *shape = &extents;
+static const struct shape small = {.size = 4 << 20,
+				   .block_size = 1024,
+				   .compat_on = COMPAT_ORPHAN_FILE,
+				   .incompat_on = INCOMPAT_INLINE_DATA | INCOMPAT_EA_INODE};
+
+static void begin_small(void)
+{
+	shape = &small;
+	plain.script = faulty.script = small_day_apart;
+}
+
+static void end_small(void)
+{
+	shape = &extents;
+	plain.script = faulty.script = NULL;
+}
 
 static struct {
 	bool armed, for_good;
@@ -114,6 +131,14 @@ TEST(an_allocation_that_fails_once_leaves_files_with_pointers_whole)
 	shape = &pointers;
 	fail_nth(false, "allocation");
 	shape = &extents;
+}
+
+TEST(an_allocation_that_fails_while_data_lie_in_inodes_leaves_a_whole_image)
+{
+	begin_small();
+	fail_nth(false, "allocation");
+	fail_nth(true, "allocations from");
+	end_small();
 }
 
 int main(void)
