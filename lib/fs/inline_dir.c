@@ -245,6 +245,34 @@ static int move_entries(struct task *t, struct ek_inode *dir, const struct inlin
 	return rc;
 }
 
+/* What a block may not name must not get there. */
+static int prove_numbers(const struct ek_inode *dir, const struct row *r)
+{
+	const struct geom *g = &dir->img->geom;
+
+	for (uint32_t off = 0; off < r->size; off += length_of(entry_at(r, off))) {
+		const struct dirent_raw *e = entry_at(r, off);
+		uint32_t ino = le32_get(e->inode);
+
+		if (ino > g->inodes || (ino != 0 && e->name_len == 0))
+			return diag_set(&dir->img->diag, -EUCLEAN,
+					"corrupt folder: inode %u: inline entry at byte %u of row "
+					"%u: inode %u, name of %u bytes",
+					dir->ino.v, off, r->in_value ? 1u : 0u, ino, e->name_len);
+	}
+	return 0;
+}
+
+static int prove_parent(const struct ek_inode *dir, const struct inline_copy *c)
+{
+	ek_inum parent;
+	le32 number;
+
+	memcpy(&number, c->bytes, sizeof(number));
+	return geom_inum(&dir->img->geom, le32_get(number), "inline folder's parent",
+			 &dir->img->diag, &parent);
+}
+
 /* All that is copied is proved, and must leave room for a block's own entries. */
 static int prove_copy(const struct ek_inode *dir, const struct inline_copy *c)
 {
@@ -255,6 +283,12 @@ static int prove_copy(const struct ek_inode *dir, const struct inline_copy *c)
 
 	if (rc == 0)
 		rc = prove(dir, &second);
+	if (rc == 0)
+		rc = prove_parent(dir, c);
+	if (rc == 0)
+		rc = prove_numbers(dir, &head);
+	if (rc == 0)
+		rc = prove_numbers(dir, &second);
 	if (rc == 0 && c->size + 2 * ENTRY_MIN > dir_usable(&dir->img->geom))
 		rc = diag_set(&dir->img->diag, -EUCLEAN,
 			      "corrupt folder: inode %u: %u inline bytes do not fit a block",
