@@ -190,16 +190,16 @@ static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *
 	return rc;
 }
 
-/* The file grew, and both of its sizes do. */
+/* The size on disk covers what was written, since no writeback will raise it. */
 static int grow_now(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t end)
 {
 	uint64_t old = inode->size, edge = ROUND_UP(old, (uint64_t)inode->img->geom.block_size);
 	struct data_ops *ops = &inode->img->data;
 	int rc = 0;
 
-	if (end <= old)
+	if (end <= inode->rec.size)
 		return 0;
-	inode->size = end;
+	inode->size = MAX(old, end);
 	inode->rec.size = end;
 	if (pos > old && edge != old)
 		rc = ops->zero_partial(ops->ctx, inode, old, MIN(edge, pos));

@@ -63,6 +63,11 @@ fuzz() { # BLOCK SEED [OPTION...]
 	fuzz 4096 5 --features="-t ext4 -O ^extents,^64bit,^metadata_csum,uninit_bg"
 }
 
+@test "random operations without delayed allocation" {
+	fuzz 1024 6 --features="-t ext3" --mount=nodelalloc
+	fuzz 4096 7 --mount=nodelalloc
+}
+
 @test "writes, holes and cuts at the borders of pointer blocks" {
 	local block seed
 	for block in 1024 4096; do
