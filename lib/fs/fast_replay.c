@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/mem.h"
@@ -293,12 +294,26 @@ static int settle(struct fast *f)
 
 /* ---- all of it ---- */
 
+/* Operations on names leave it to their callers to tell why they cannot be; the device and the
+ * allocators told theirs. */
+static int tell(const struct fast *f, const struct fast_record *r, int rc)
+{
+	struct diag *d = &f->t->img->diag;
+
+	if (rc >= 0 || d->code != 0 || rc == -EIO || rc == -ENOMEM || rc == -ENOSPC)
+		return rc;
+	return diag_set(d, rc == -EOPNOTSUPP ? rc : -EUCLEAN,
+			"%s fast commit: record %u of inode %u cannot be applied: %s",
+			rc == -EOPNOTSUPP ? "unsupported" : "corrupt", (unsigned)r->tag, r->ino,
+			strerror(-rc));
+}
+
 static int apply_all(struct fast *f)
 {
 	int rc = prove(f);
 
 	for (size_t i = 0; i < f->log->count && rc == 0; i++)
-		rc = apply(f, &f->log->records[i]);
+		rc = tell(f, &f->log->records[i], apply(f, &f->log->records[i]));
 	return rc < 0 ? rc : settle(f);
 }
 

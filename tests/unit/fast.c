@@ -113,7 +113,7 @@ static uint64_t place_of(uint32_t lblk)
 		if (lblk >= r->lblk && lblk - r->lblk < r->len)
 			return (r->pblk + lblk - r->lblk) << im.geom.block_bits;
 	}
-	CHECK(!"a block of the log");
+	CHECK(false); /* no block of the log */
 	return 0;
 }
 
@@ -189,8 +189,10 @@ static void garble(uint8_t *at, uint32_t tag, uint32_t len, void *ctx)
 		uint32_t where =
 		    random_below(2) ? random_below(len < 24 ? len : 24) : random_below(len);
 
-		at[4 + where] = random_below(3) ? (uint8_t)random_below(256)
-						: (uint8_t)(at[4 + where] ^ (1 << random_below(8)));
+		if (random_below(3) != 0)
+			at[4 + where] = (uint8_t)random_below(256);
+		else
+			at[4 + where] ^= (uint8_t)(1u << random_below(8));
 	}
 	if (v->lengths && random_below(4) == 0)
 		at[random_below(4)] = (uint8_t)random_below(16);
@@ -229,6 +231,8 @@ static void survives_garbling(const char *name, unsigned rounds)
 		if (rc == 0)
 			CHECK_INT(image_close(img), 0);
 		CHECK_INT(over->stats.writes, 0);
+		if (rc < 0 && diag.text[0] == '\0')
+			printf("# round %u: %d without a story\n", i, rc);
 		CHECK(rc == 0 || diag.text[0] != '\0');
 		again = recover(over);
 		CHECK(rc == 0 || again < 0);

@@ -190,7 +190,7 @@ TEST(tags_revokes_descriptors_and_commit_blocks_are_of_the_log_s_kind)
 		commit_is_right(k);
 		CHECK_INT(reopen(), 1);
 		CHECK_INT(home(64), 'a');
-		CHECK_INT(dev_read(base, 65 << geom.block_bits, block, 4), 0);
+		CHECK_INT(dev_read(base, (uint64_t)65 << geom.block_bits, block, 4), 0);
 		CHECK_INT(word(0), JBD2_MAGIC);
 		close_log();
 		read_log(0);
