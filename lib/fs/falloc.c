@@ -301,7 +301,9 @@ int inode_fallocate(struct task *t, struct ek_inode *inode, int mode, uint64_t o
 		return -EINVAL;
 	if (off > limit || len > limit - off)
 		return -EFBIG;
-	rc = inline_to_blocks(t, inode);
+	rc = inode_check_contents(inode);
+	if (rc == 0)
+		rc = inline_to_blocks(t, inode);
 	if (rc < 0)
 		return rc;
 	count(&t->img->counters, COUNTER_FALLOCATE, 1);

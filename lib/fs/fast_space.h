@@ -4,9 +4,10 @@
  *
  * The bitmaps are those of the last whole transaction, the trees are on their way to a later state:
  * until all records are applied, a block may be free here and in use there, or have two owners for
- * a moment.  So bits are set and cleared without asking what they were; the blocks that records map,
- * and those that an inode had when a record of it came, are never given to anybody else; at the end the blocks of every inode that was touched are
- * marked once more.  New blocks are the first free ones from the goal on, as Linux has it here.
+ * a moment.  So bits are set and cleared without asking what they were; the blocks that records
+ * map, and those that an inode had when a record of it came, are never given to anybody else; at
+ * the end the blocks of every inode that was touched are marked once more.  New blocks are the
+ * first free ones from the goal on, as Linux has it here.
  */
 #ifndef FS_FAST_SPACE_H
 #define FS_FAST_SPACE_H

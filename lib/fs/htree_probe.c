@@ -13,7 +13,8 @@
 
 bool htree_in_use(const struct ek_inode *dir)
 {
-	return (dir->rec.flags & INODE_INDEX) != 0 &&
+	/* with casefold hashes are of folded names: what is read is searched name by name */
+	return (dir->rec.flags & (INODE_INDEX | INODE_CASEFOLD)) == INODE_INDEX &&
 	       geom_compat(&dir->img->geom, COMPAT_DIR_INDEX);
 }
 

@@ -321,3 +321,26 @@ void inode_add_blocks(struct ek_inode *inode, int64_t blocks)
 		inode->rec.blocks = sectors;
 	}
 }
+
+/* ---- what may change ---- */
+
+int inode_check_contents(const struct ek_inode *inode)
+{
+	struct diag *d = &inode->img->diag;
+
+	if ((inode->rec.flags & INODE_ENCRYPT) != 0)
+		return diag_set(d, -EOPNOTSUPP, "unsupported: the data of inode %u are encrypted",
+				inode->ino.v);
+	if ((inode->rec.flags & INODE_VERITY) != 0)
+		return diag_set(d, -EPERM, "refused: the data of inode %u are sealed by verity",
+				inode->ino.v);
+	return 0;
+}
+
+int inode_check_names(const struct ek_inode *dir)
+{
+	if ((dir->rec.flags & INODE_ENCRYPT) == 0)
+		return 0;
+	return diag_set(&dir->img->diag, -EOPNOTSUPP,
+			"unsupported: the names in folder %u are encrypted", dir->ino.v);
+}

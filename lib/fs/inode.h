@@ -96,6 +96,19 @@ int inode_touch_access(struct task *t, struct ek_inode *inode);
 
 /* Data and indirect blocks in 512-byte sectors as stat(2) shows them; change by n blocks. */
 uint64_t inode_sectors(const struct ek_inode *inode);
+
+/* A folder whose project is inherited takes only names of its own project. */
+static inline bool inode_same_project(const struct ek_inode *inode, const struct ek_inode *dir)
+{
+	return (dir->rec.flags & INODE_PROJINHERIT) == 0 || dir->rec.projid == inode->rec.projid;
+}
+
+/* Before contents change: -EOPNOTSUPP for encrypted ones, -EPERM for those that verity seals. */
+int inode_check_contents(const struct ek_inode *inode);
+
+/* Before names are added to or changed in a folder: -EOPNOTSUPP where they are encrypted, which
+ * would take the key. */
+int inode_check_names(const struct ek_inode *dir);
 void inode_add_blocks(struct ek_inode *inode, int64_t blocks);
 
 static inline bool inode_is_dir(const struct ek_inode *i)

@@ -80,6 +80,9 @@ static int check_new_name(struct task *t, struct ek_inode *dir, const char *name
 		return -EINVAL;
 	if (dir->rec.links == 0)
 		return -ENOENT;
+	rc = inode_check_names(dir);
+	if (rc < 0)
+		return rc;
 	rc = dir_lookup(t, dir, name, len, &ino);
 	return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
 }
@@ -270,6 +273,8 @@ int fs_link(struct task *t, struct ek_inode *inode, struct ek_inode *dir, const 
 		return -EPERM;
 	if (links_full(inode))
 		return -EMLINK;
+	if (!inode_same_project(inode, dir))
+		return -EXDEV;
 	rc = check_new_name(t, dir, name, len);
 	if (rc == 0)
 		rc = task_start_inode(t, dir, HANDLE_DIR, credits_link(t->img), 0, &h);

@@ -83,7 +83,13 @@ static int check(struct task *t, const struct end *from, const struct end *to, u
 		return -ENOENT;
 	if (to->dir->rec.links == 0)
 		return -ENOENT;
-	if (is_dir)
+	if (!inode_same_project(from->inode, to->dir) ||
+	    ((flags & RENAME_SWAP) != 0 && !inode_same_project(to->inode, from->dir)))
+		return -EXDEV;
+	rc = inode_check_names(from->dir);
+	if (rc == 0)
+		rc = inode_check_names(to->dir);
+	if (rc == 0 && is_dir)
 		rc = check_ancestor(t, from->inode, to->dir);
 	if (rc == 0 && (flags & RENAME_SWAP) != 0 && inode_is_dir(to->inode))
 		rc = check_ancestor(t, to->inode, from->dir);
@@ -260,7 +266,7 @@ int fs_link_over(struct task *t, struct ek_inode *inode, struct ek_inode *dir, c
 
 	if (rc < 0)
 		return rc;
-	rc = inode_is_dir(to.inode) ? -EISDIR : 0;
+	rc = inode_is_dir(to.inode) ? -EISDIR : inode_check_names(dir);
 	if (rc == 0)
 		rc = task_start_inode(t, dir, HANDLE_DIR, credits_rename(t->img), 0, &h);
 	if (rc < 0)

@@ -169,6 +169,8 @@ int inode_set_size(struct task *t, struct ek_inode *inode, uint64_t size)
 				"file too large: inode %u: %llu bytes, most %llu", inode->ino.v,
 				(unsigned long long)size, (unsigned long long)limit);
 	if (size != old)
+		rc = inode_check_contents(inode);
+	if (rc == 0 && size != old)
 		rc = change_size(t, inode, size);
 	if (rc == 0 && size <= old)
 		rc = inode_truncate_blocks(t, inode);

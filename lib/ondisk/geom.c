@@ -53,6 +53,7 @@ static void geom_identity(const struct super_raw *sb, struct geom *g)
 	g->orphan_inum =
 	    (g->compat & COMPAT_ORPHAN_FILE) != 0 ? le32_get(sb->s_orphan_file_inum) : 0;
 	g->guard_block = (g->incompat & INCOMPAT_MMP) != 0 ? le64_get(sb->s_mmp_block) : 0;
+	g->hurd = le32_get(sb->s_creator_os) == SUPER_OS_HURD;
 	g->resuid = le16_get(sb->s_def_resuid);
 	g->resgid = le16_get(sb->s_def_resgid);
 	g->backup_bgs[0] = le32_get(sb->s_backup_bgs[0]);

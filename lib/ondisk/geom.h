@@ -57,6 +57,7 @@ struct geom {
 	uint8_t uuid[16];
 	uint32_t journal_inum, orphan_inum;
 	uint64_t guard_block; /* with mmp, else 0 */
+	bool hurd; /* made by the Hurd: inodes keep a translator and more mode bits in two fields */
 	uint64_t reserved_blocks; /* for root */
 	uint32_t resuid, resgid;
 

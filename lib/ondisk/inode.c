@@ -122,7 +122,9 @@ static int decode_extra_size(const struct geom *g, ek_inum ino, const struct ino
 	return 0;
 }
 
-static void decode_fixed(const struct inode_raw *r, struct inode_rec *x)
+/* The Hurd keeps a translator where i_version is, and more in the high halves of other fields: they
+ * are left as they are. */
+static void decode_fixed(const struct geom *g, const struct inode_raw *r, struct inode_rec *x)
 {
 	x->mode = le16_get(r->i_mode);
 	x->links = le16_get(r->i_links_count);
@@ -131,8 +133,11 @@ static void decode_fixed(const struct inode_raw *r, struct inode_rec *x)
 	x->flags = le32_get(r->i_flags);
 	x->generation = le32_get(r->i_generation);
 	x->size = le32_get(r->i_size_lo) | (uint64_t)le32_get(r->i_size_high) << 32;
-	x->file_acl = le32_get(r->i_file_acl_lo) | (uint64_t)le16_get(r->i_file_acl_high) << 32;
-	x->version = le32_get(r->i_version);
+	x->file_acl = le32_get(r->i_file_acl_lo);
+	if (!g->hurd) {
+		x->file_acl |= (uint64_t)le16_get(r->i_file_acl_high) << 32;
+		x->version = le32_get(r->i_version);
+	}
 	x->dtime = le32_get(r->i_dtime);
 	memcpy(x->block, r->i_block, sizeof(x->block));
 }
@@ -154,7 +159,7 @@ int inode_decode(const struct geom *g, ek_inum ino, const void *raw, struct diag
 		rc = verify_csum(g, ino, raw, e, d);
 	if (rc < 0)
 		return rc;
-	decode_fixed(&r, &x);
+	decode_fixed(g, &r, &x);
 	x.extra_isize = e;
 	x.blocks = le32_get(r.i_blocks_lo);
 	if (geom_ro_compat(g, RO_COMPAT_HUGE_FILE))
@@ -172,7 +177,7 @@ int inode_decode(const struct geom *g, ek_inum ino, const void *raw, struct diag
 	return 0;
 }
 
-static void encode_fixed(const struct inode_rec *x, struct inode_raw *r)
+static void encode_fixed(const struct geom *g, const struct inode_rec *x, struct inode_raw *r)
 {
 	r->i_mode = le16_make(x->mode);
 	r->i_links_count = le16_make(x->links);
@@ -185,11 +190,13 @@ static void encode_fixed(const struct inode_rec *x, struct inode_raw *r)
 	r->i_size_lo = le32_make((uint32_t)x->size);
 	r->i_size_high = le32_make((uint32_t)(x->size >> 32));
 	r->i_file_acl_lo = le32_make((uint32_t)x->file_acl);
-	r->i_file_acl_high = le16_make((uint16_t)(x->file_acl >> 32));
-	r->i_version = le32_make((uint32_t)x->version);
+	if (!g->hurd) {
+		r->i_file_acl_high = le16_make((uint16_t)(x->file_acl >> 32));
+		r->i_version = le32_make((uint32_t)x->version);
+		r->i_blocks_high = le16_make((uint16_t)(x->blocks >> 32));
+	}
 	r->i_dtime = le32_make(x->dtime);
 	r->i_blocks_lo = le32_make((uint32_t)x->blocks);
-	r->i_blocks_high = le16_make((uint16_t)(x->blocks >> 32));
 	memcpy(r->i_block, x->block, sizeof(r->i_block));
 }
 
@@ -215,7 +222,7 @@ void inode_encode(const struct geom *g, ek_inum ino, const struct inode_rec *x, 
 
 	memset(&r, 0, sizeof(r));
 	memcpy(&r, raw, n);
-	encode_fixed(x, &r);
+	encode_fixed(g, x, &r);
 	time_encode(x->atime, FITS(e, i_atime_extra), &r.i_atime, &r.i_atime_extra);
 	time_encode(x->ctime, FITS(e, i_ctime_extra), &r.i_ctime, &r.i_ctime_extra);
 	time_encode(x->mtime, FITS(e, i_mtime_extra), &r.i_mtime, &r.i_mtime_extra);

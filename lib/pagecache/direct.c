@@ -167,6 +167,9 @@ int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 		return pc_write(t, inode, pos, len, src, flags);
 	if (pos > map_size_limit(inode) || len > map_size_limit(inode) - pos)
 		return -EFBIG;
+	rc = inode_check_contents(inode);
+	if (rc < 0)
+		return rc;
 	buf = mem_aligned(4096, PIECE);
 	if (buf == NULL)
 		return diag_set(&inode->img->diag, -ENOMEM, "out of memory for direct I/O");

@@ -320,7 +320,7 @@ static int check_write(struct ek_inode *inode, uint64_t pos, uint64_t *len)
 	if (pos >= limit)
 		return -EFBIG;
 	*len = MIN(*len, limit - pos);
-	return 0;
+	return inode_check_contents(inode);
 }
 
 static int sync_written(struct task *t, struct ek_inode *inode, unsigned flags)

@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Features that seldom occur: what is read, what is written, what is refused and by which words.
+
+load ../lib/common
+
+# set_flags PATH FLAGS: inode flags, past every program that would know better.
+set_flags() {
+	need debugfs
+	debugfs -w -R "set_inode_field $1 flags $2" a.img >/dev/null 2>&1
+}
+
+@test "a folder that folds case is read name by name, and not written" {
+	need mke2fs
+	echo text >file
+	truncate -s 16M a.img
+	mke2fs -q -t ext4 -O casefold a.img
+	debugfs -w -f - a.img >/dev/null 2>&1 <<-'EOF'
+		mkdir /d
+		write file /d/Hello
+		set_inode_field /d flags 0x40080000
+	EOF
+	x 0 ls a.img:/d
+	equal "$out" Hello
+	x 0 cat a.img:/d/Hello
+	equal "$out" text
+	x 5 cat a.img:/d/hello
+	cp a.img before.img
+	x 6 put file a.img:/new
+	has "$err" "casefold"
+	cmp a.img before.img
+}
+
+@test "beside encrypted folders is written, in them nothing is added, from them nothing is extracted" {
+	make_image a.img 16M -O encrypt
+	echo text >file
+	x 0 mkdir a.img:/sealed
+	x 0 put file a.img:/sealed/inside
+	set_flags /sealed 0x80800
+	set_flags /sealed/inside 0x80800
+	x 0 put file a.img:/beside
+	x 6 put file a.img:/sealed/new
+	has "$err" "names in folder"
+	x 6 cat a.img:/sealed/inside
+	has "$err" "encrypted"
+	x 0 ls a.img:/sealed
+	equal "$out" inside
+	x 0 stat a.img:/sealed/inside
+	has "$out" encrypt
+}
+
+@test "what verity seals is read, and keeps its flag" {
+	make_image a.img 16M -O verity
+	echo text >file
+	x 0 put file a.img:/sealed
+	set_flags /sealed 0x180000
+	x 0 cat a.img:/sealed
+	equal "$out" text
+	printf '#wtrace 1\n%%ops\n1 1 open h1 /sealed w\n2 1 write h1 0 4\n3 1 close h1\n' >t.wtr
+	x 0 replay t.wtr a.img
+	has "$out" "sealed by verity"
+	x 0 cat a.img:/sealed
+	equal "$out" text
+}
+
+@test "a folder hands its project down, and takes no other" {
+	make_image a.img 16M -O project
+	echo text >file
+	x 0 mkdir a.img:/p
+	debugfs -w -R "set_inode_field /p projid 42" a.img >/dev/null 2>&1
+	set_flags /p 0x20080000
+	x 0 put file a.img:/p/inside
+	x 0 put file a.img:/outside
+	x 0 stat --json a.img:/p/inside
+	need_json
+	equal "$(json 'd["project"]')" 42
+	printf '#wtrace 1\n%%ops\n1 1 link /outside /p/new\n2 1 rename /outside /p/new\n' >t.wtr
+	x 0 replay t.wtr a.img
+	has "$(tr -s ' ' <<<"$out")" "link: Invalid cross-device link"
+	has "$(tr -s ' ' <<<"$out")" "rename: Invalid cross-device link"
+	clean a.img
+}
+
+@test "an image with quotas is read, and not written" {
+	need mke2fs
+	echo text >file
+	truncate -s 16M a.img
+	mke2fs -q -t ext4 -O quota a.img
+	x 0 ls a.img
+	cp a.img before.img
+	x 6 put file a.img:/new
+	has "$err" "quota"
+	cmp a.img before.img
+}
+
+@test "an image of revision 0 and one of the Hurd are read and written" {
+	need mke2fs
+	echo text >file
+	truncate -s 16M a.img
+	mke2fs -q -r 0 -b 1024 a.img
+	x 0 put file a.img:/new
+	clean a.img
+	truncate -s 16M b.img
+	mke2fs -q -o hurd -b 4096 b.img
+	x 0 put file b.img:/new
+	clean b.img
+	x 0 cat b.img:/new
+	equal "$out" text
+}
