@@ -20,7 +20,7 @@
 struct target {
 	const struct field_table *table;
 	uint64_t at; /* of the structure, bytes */
-	enum { SEAL_SUPER, SEAL_GROUP, SEAL_INODE, SEAL_BLOCK, SEAL_LOG } seal;
+	enum { SEAL_NONE, SEAL_SUPER, SEAL_GROUP, SEAL_INODE, SEAL_BLOCK, SEAL_LOG } seal;
 	uint64_t unit; /* of what is sealed, bytes */
 	const struct verifier *ver;
 	struct buf_owner owner;
@@ -53,6 +53,26 @@ static void add_node(const struct target *t, const struct extent_node *n, uint64
 		add(t, entry, at + 12 + 12u * (i < 2 ? i : count - 1));
 }
 
+/* A pointer in an inode or in a block of pointers. */
+static const struct field pointer_rows[] = {{"block", 0, 4, FIELD_BLOCK, "", ""}};
+static const struct field_table field_pointer = {"pointer", 4, false, pointer_rows, 1};
+
+static void add_pointers(const struct target *inode, struct ek_inode *f)
+{
+	const le32 *p = (const le32 *)(const void *)f->rec.block;
+	struct target t = {.seal = SEAL_NONE};
+
+	if (f->rec.blocks == 0 || inode_is_fast_symlink(f) || inode_is_inline(f))
+		return;
+	add(inode, &field_pointer, inode->at + 40);
+	add(inode, &field_pointer, inode->at + 40 + 4 * 12);
+	if (le32_get(p[12]) == 0)
+		return;
+	t.unit = (uint64_t)le32_get(p[12]) << geom.block_bits;
+	add(&t, &field_pointer, t.unit);
+	add(&t, &field_pointer, t.unit + 4);
+}
+
 static void add_extents(struct ek_image *img, const struct target *inode, struct ek_inode *f)
 {
 	const struct extent_node *root = (const struct extent_node *)(const void *)f->rec.block;
@@ -60,8 +80,10 @@ static void add_extents(struct ek_image *img, const struct target *inode, struct
 	    .seal = SEAL_BLOCK, .ver = &verify_extent_block, .owner = inode_owner(f)};
 	static uint8_t block[4096];
 
-	if (!inode_has_extents(f))
+	if (!inode_has_extents(f)) {
+		add_pointers(inode, f);
 		return;
+	}
 	add_node(inode, root, inode->at + 40);
 	if (extent_depth(root) == 0)
 		return;
@@ -76,6 +98,20 @@ static void add_index(const struct target *t, const uint8_t *block)
 
 	add(t, root ? &field_dx_root : &field_dx_node, t->unit);
 	add(t, &field_dx_entry, t->unit + (root ? 40 : 16));
+}
+
+/* Names that lie in the inode: behind the number of the folder above. */
+static void add_inline_folder(const struct target *inode, const struct ek_inode *dir)
+{
+	uint32_t off = 4;
+
+	for (unsigned n = 0; n < 4 && off + 8 <= INODE_BLOCK_BYTES; n++) {
+		const struct dirent_raw *e =
+		    (const struct dirent_raw *)(const void *)(dir->rec.block + off);
+
+		add(inode, &field_dirent, inode->at + 40 + off);
+		off += MAX(dir_rec_len(&geom, e), 8u);
+	}
 }
 
 static void add_folder(struct ek_image *img, struct ek_inode *dir)
@@ -101,7 +137,8 @@ static void add_folder(struct ek_image *img, struct ek_inode *dir)
 			off += dir_rec_len(&geom,
 					   (const struct dirent_raw *)(const void *)(block + off));
 		}
-		add(&t, &field_dir_tail, t.unit + dir_usable(&geom));
+		if (geom_csum(&geom))
+			add(&t, &field_dir_tail, t.unit + dir_usable(&geom));
 	}
 }
 
@@ -109,7 +146,8 @@ static void add_attributes(const struct target *inode, struct ek_inode *f)
 {
 	struct target t = {.seal = SEAL_BLOCK, .ver = &verify_xattr_block};
 
-	add(inode, &field_xattr_entry, inode->at + 128 + f->rec.extra_isize + 4);
+	if (geom.inode_size > 128)
+		add(inode, &field_xattr_entry, inode->at + 128 + f->rec.extra_isize + 4);
 	if (f->rec.file_acl == 0)
 		return;
 	t.unit = f->rec.file_acl << geom.block_bits;
@@ -144,7 +182,9 @@ static void add_inode(struct ek_image *img, uint32_t i)
 	add(&t, &field_inode, t.unit);
 	add_extents(img, &t, f);
 	add_attributes(&t, f);
-	if (inode_is_dir(f))
+	if (inode_is_dir(f) && inode_is_inline(f))
+		add_inline_folder(&t, f);
+	else if (inode_is_dir(f))
 		add_folder(img, f);
 	if (i == INUM_JOURNAL)
 		add_first_block(img, f, &log, &field_log_super, 0);
@@ -201,10 +241,10 @@ static void seal_log(uint8_t *raw)
 
 static uint32_t unit_size(const struct target *t)
 {
-	return t->seal == SEAL_BLOCK   ? geom.block_size
-	       : t->seal == SEAL_INODE ? geom.inode_size
-	       : t->seal == SEAL_GROUP ? geom.desc_size
-				       : 1024;
+	return t->seal == SEAL_BLOCK || t->seal == SEAL_NONE ? geom.block_size
+	       : t->seal == SEAL_INODE                       ? geom.inode_size
+	       : t->seal == SEAL_GROUP                       ? geom.desc_size
+							     : 1024;
 }
 
 /* Seals may look beyond the unit when its own numbers say so: there is room. */
@@ -215,6 +255,9 @@ static void seal(const struct target *t, uint8_t *raw)
 			.size = geom.block_size,
 			.owner = t->owner};
 
+	if (t->seal == SEAL_NONE || (t->seal == SEAL_GROUP && !geom_gdt_csum(&geom)) ||
+	    (t->seal == SEAL_LOG && !geom_csum(&geom)))
+		return;
 	if (t->seal == SEAL_SUPER)
 		super_seal((struct super_raw *)(void *)raw);
 	else if (t->seal == SEAL_GROUP)
@@ -344,6 +387,38 @@ TEST(no_value_of_any_field_crashes_or_hangs)
 {
 	static const struct shape s = {
 	    .size = 3 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+
+	sweep(&s);
+}
+
+TEST(no_value_of_any_field_of_inline_data_crashes_or_hangs)
+{
+	static const struct shape s = {.size = 3 << 20,
+				       .block_size = 1024,
+				       .inode_size = 512,
+				       .incompat_on = INCOMPAT_INLINE_DATA | INCOMPAT_EA_INODE};
+
+	sweep(&s);
+}
+
+TEST(no_value_of_any_field_without_extents_crashes_or_hangs)
+{
+	static const struct shape s = {
+	    .size = 3 << 20,
+	    .block_size = 1024,
+	    .inode_size = 128,
+	    .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT | INCOMPAT_FLEX_BG,
+	    .ro_compat_off = RO_COMPAT_METADATA_CSUM | RO_COMPAT_EXTRA_ISIZE | RO_COMPAT_HUGE_FILE};
+
+	sweep(&s);
+}
+
+TEST(no_value_of_any_field_without_a_log_crashes_or_hangs)
+{
+	static const struct shape s = {.size = 3 << 20,
+				       .block_size = 2048,
+				       .compat_off = COMPAT_HAS_JOURNAL | COMPAT_RESIZE_INODE,
+				       .incompat_on = INCOMPAT_META_BG | INCOMPAT_LARGEDIR};
 
 	sweep(&s);
 }
