@@ -132,7 +132,6 @@ static struct range hole_of(const struct ek_inode *inode, const struct range *r)
 
 static int punch(struct task *t, struct ek_inode *inode, const struct range *r)
 {
-	unsigned bits = inode->img->geom.block_bits;
 	struct handle *h;
 	int rc;
 
@@ -140,8 +139,8 @@ static int punch(struct task *t, struct ek_inode *inode, const struct range *r)
 	if (r->off >= inode->size)
 		return 0;
 	rc = settle_size(t, inode, r);
-	if (rc == 0 && r->inner < r->inner_end)
-		rc = data_invalidate(inode, r->inner << bits, r->inner_end << bits);
+	if (rc == 0) /* edges too: large folios are split there */
+		rc = data_invalidate(inode, r->off, r->end);
 	if (rc == 0)
 		rc = task_start_inode(t, inode, HANDLE_TRUNCATE, credits_truncate(inode), 0, &h);
 	if (rc < 0)
@@ -181,7 +180,6 @@ static int zero_finish(struct task *t, struct ek_inode *inode, const struct rang
 
 static int zero(struct task *t, struct ek_inode *inode, const struct range *r, bool keep)
 {
-	unsigned bits = inode->img->geom.block_bits;
 	uint64_t new_size = keep || r->end <= inode->size ? 0 : r->end;
 	int rc;
 
@@ -189,12 +187,11 @@ static int zero(struct task *t, struct ek_inode *inode, const struct range *r, b
 	rc = settle_size(t, inode, r);
 	if (rc == 0 && (r->first != r->inner || r->last != r->inner_end))
 		rc = allocate(t, inode, r->first, r->last, MAP_CREATE | MAP_UNWRITTEN, new_size);
-	if (rc == 0 && r->inner < r->inner_end) {
-		rc = data_invalidate(inode, r->inner << bits, r->inner_end << bits);
-		if (rc == 0)
-			rc = allocate(t, inode, r->inner, r->inner_end,
-				      MAP_CREATE | MAP_UNWRITTEN | MAP_TO_UNWRITTEN, new_size);
-	}
+	if (rc == 0)
+		rc = data_invalidate(inode, r->off, r->end);
+	if (rc == 0 && r->inner < r->inner_end)
+		rc = allocate(t, inode, r->inner, r->inner_end,
+			      MAP_CREATE | MAP_UNWRITTEN | MAP_TO_UNWRITTEN, new_size);
 	return rc < 0 ? rc : zero_finish(t, inode, r, new_size);
 }
 

@@ -82,3 +82,15 @@ fuzz() { # BLOCK SEED [OPTION...]
 	"$SRC/tests/fuzzops/folder.py" 1 20000 >folder.wtr
 	fuzz 1024 1 --features="-t ext3" --trace=folder.wtr
 }
+
+# A range inside one block splits the large folio around it too: a store beside a hole must not fill the hole.
+@test "a hole stays one when a store hits what was one folio with it" {
+	local mode
+	for mode in punch zero zerokeep; do
+		printf '%s\n' '#wtrace 1' '#hz 250' '#clock realtime start=1700000000.0' '%ops' \
+			'1000000 1 open h1 /f rw flags=creat,excl mode=0644 new' '2000000 1 write h1 65536 65536' \
+			'3000000 1 syncfs' "4000000 1 falloc h1 $mode 100968 61" '5000000 1 falloc h1 punch 122387 4096' \
+			'6000000 1 mwrite h1 84583 4229 via=fault' '7000000 1 close h1' >split.wtr
+		fuzz 1024 1 --trace=split.wtr
+	done
+}
