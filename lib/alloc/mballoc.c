@@ -93,6 +93,15 @@ void mb_close(struct mb *mb)
 	free(mb);
 }
 
+/* A cluster that the end of the filesystem cuts is given to nobody. */
+static void keep_cut_cluster(const struct geom *g, uint32_t group, uint8_t *map)
+{
+	uint32_t blocks = geom_group_blocks(g, group);
+
+	if (geom_in_cluster(g, blocks) != 0)
+		bitmap_set(map, blocks >> g->cluster_bits);
+}
+
 int mb_load(struct mb *mb, uint32_t group, struct buddy **ret)
 {
 	struct buddy *b = &mb->buddies[group];
@@ -110,6 +119,7 @@ int mb_load(struct mb *mb, uint32_t group, struct buddy **ret)
 	map = malloc(g->block_size);
 	if (map != NULL) {
 		memcpy(map, disk->data, g->block_size);
+		keep_cut_cluster(g, group, map);
 		buddy_init(b, map, g->clusters_per_group, g->block_bits);
 	}
 	buf_put(disk);
@@ -393,10 +403,11 @@ static int regular(struct search *s)
 	return rc;
 }
 
-static void begin(struct search *s, struct mb *mb, const struct mb_request *req, uint32_t len)
+static void begin(struct search *s, struct mb *mb, const struct mb_request *req, uint32_t clusters)
 {
 	const struct geom *g = mb->geom;
-	ek_pblk goal = req->goal;
+	uint32_t in = geom_in_cluster(g, req->lblk.v);
+	ek_pblk goal = {req->goal.v - in};
 
 	memset(s, 0, sizeof(*s));
 	if (goal.v < g->first_data_block || goal.v >= g->blocks)
@@ -406,9 +417,8 @@ static void begin(struct search *s, struct mb *mb, const struct mb_request *req,
 	s->flags = req->flags;
 	s->orig.group = geom_group_of(g, goal);
 	s->orig.start = geom_offset_in_group(g, goal) >> g->cluster_bits;
-	s->orig.len =
-	    MIN((len + (1u << g->cluster_bits) - 1) >> g->cluster_bits, g->clusters_per_group);
-	s->orig.logical = req->lblk.v;
+	s->orig.len = MIN(clusters, g->clusters_per_group);
+	s->orig.logical = req->lblk.v - in;
 	s->goal = s->orig;
 	s->orig_goal_len = s->goal.len;
 }
@@ -439,8 +449,10 @@ static int commit(struct search *s, struct handle *h)
 	return rc < 0 ? rc : groups_update(gs, h, group);
 }
 
-static int out_of_space(struct mb *mb, uint32_t len)
+static int out_of_space(struct mb *mb, uint32_t clusters)
 {
+	uint32_t len = clusters << mb->geom->cluster_bits;
+
 	if (mb->diag->code == 0)
 		mb->diag->need_blocks = len;
 	return diag_set(mb->diag, -ENOSPC, "no space: no run for %u blocks is free: %u missing",
@@ -448,27 +460,29 @@ static int out_of_space(struct mb *mb, uint32_t len)
 }
 
 /* Room by the counters; a request for more than there is asks for half, and so on. */
-static int check_space(struct mb *mb, const struct mb_request *req, uint32_t *len)
+static int check_space(struct mb *mb, const struct mb_request *req, uint32_t *clusters)
 {
 	unsigned flags = ((req->flags & MB_ROOT) != 0 ? SPACE_ROOT : 0) |
 			 ((req->flags & MB_USE_RESERVED) != 0 ? SPACE_RESERVE : 0);
 	const struct space *s = &mb->gs->space;
-	uint32_t want = *len;
+	uint32_t want = *clusters;
 
 	if ((req->flags & MB_DELALLOC_RESERVED) != 0)
 		return 0;
-	while (want != 0 && space_check(s, want >> mb->geom->cluster_bits, flags, NULL) < 0)
+	while (want != 0 && space_check(s, want, flags, NULL) < 0)
 		want /= 2;
 	if (want == 0)
-		return space_check(s, *len, flags, mb->diag);
-	*len = want;
+		return space_check(s, *clusters, flags, mb->diag);
+	*clusters = want;
 	return 0;
 }
 
 int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req, ek_pblk *ret,
 		  uint32_t *len)
 {
-	uint32_t want = req->len;
+	const struct geom *g = mb->geom;
+	uint32_t in = geom_in_cluster(g, req->lblk.v);
+	uint32_t want = geom_clusters(g, req->lblk.v, req->len);
 	struct search s;
 	int rc;
 
@@ -493,8 +507,8 @@ int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req,
 	rc = commit(&s, h);
 	if (rc < 0)
 		return rc;
-	*ret = mb_block(mb, s.best.group, (uint32_t)s.best.start);
-	*len = MIN(s.best.len << mb->geom->cluster_bits, req->len);
+	*ret = (ek_pblk){mb_block(mb, s.best.group, (uint32_t)s.best.start).v + in};
+	*len = MIN((s.best.len << g->cluster_bits) - in, req->len);
 	mb_settle_prealloc(&s);
 	count(mb->counters, COUNTER_ALLOCATE_BLOCKS, 1);
 	count(mb->counters, COUNTER_ALLOCATED_BLOCKS_DATA, *len);

@@ -37,8 +37,14 @@ enum mb_flag {
 	MB_STRICT = 0x4000
 };
 
-/* One request: len blocks for logical block lblk, as near goal as can be.  A neighbour with length
- * 0 is absent. */
+/*
+ * One request: len blocks for logical block lblk, as near goal as can be.  A neighbour with length
+ * 0 is absent.
+ *
+ * What is allocated are whole clusters: those that the file blocks from lblk on touch, with lblk as
+ * far into the first of them as it is into its own.  The caller asks for no cluster of the file
+ * that has a place already.
+ */
 struct mb_request {
 	uint32_t ino;
 	struct mb_inode *inode; /* NULL for blocks that belong to no file (xattr blocks) */
@@ -75,16 +81,16 @@ void mb_close(struct mb *mb);
 
 void mb_inode_init(struct mb_inode *mi);
 
-/* Allocates up to req->len blocks; *len gets what was granted, at least 1.  Accounting: with
- * MB_DELALLOC_RESERVED the clusters were reserved at write time and whoever claims the reservation
- * lowers D; else they are checked against the free space now.  -ENOSPC after discarding
- * preallocations and retrying; d tells how many blocks are missing. */
+/* Allocates up to req->len blocks; *len gets what was granted, at least 1: geom_clusters of it are
+ * the inode's now.  Accounting: with MB_DELALLOC_RESERVED the clusters were reserved at write time
+ * and whoever claims the reservation lowers D; else they are checked against the free space now.
+ * -ENOSPC after discarding preallocations and retrying; d tells how many blocks are missing. */
 int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req, ek_pblk *ret,
 		  uint32_t *len);
 
-/* Frees a run.  The blocks become usable for new requests when the handle's transaction commits (at
- * once for a journal of kind none).  metadata: extent, index, folder and xattr blocks; the caller
- * has revoked them with handle_forget. */
+/* Frees the clusters that a run touches.  They become usable for new requests when the handle's
+ * transaction commits (at once for a journal of kind none).  metadata: extent, index, folder and
+ * xattr blocks; the caller has revoked them with handle_forget. */
 int mb_free_blocks(struct mb *mb, struct handle *h, ek_pblk pblk, uint32_t len, bool metadata);
 
 /* Last writer closed, truncate, unlink: gives back what the inode has preallocated. */

@@ -28,8 +28,9 @@ static int change_bits(struct mb *mb, struct handle *h, uint32_t group, uint32_t
 	if (set != (used ? 0 : len)) {
 		buf_put(b);
 		return diag_set(mb->diag, used ? -EEXIST : -EUCLEAN,
-				"corrupt block bitmap: group %u: %zu of %u blocks at %llu are %s",
+				"corrupt block bitmap: group %u: %zu of %u %s at %llu are %s",
 				group, used ? set : len - set, len,
+				gs->geom->cluster_bits != 0 ? "clusters" : "blocks",
 				(unsigned long long)mb_block(mb, group, start).v,
 				used ? "in use already" : "free already");
 	}
@@ -146,17 +147,19 @@ static int free_in_group(struct mb *mb, struct handle *h, ek_pblk pblk, uint32_t
 int mb_free_blocks(struct mb *mb, struct handle *h, ek_pblk pblk, uint32_t len, bool metadata)
 {
 	const struct geom *g = mb->geom;
+	uint32_t left = geom_clusters(g, pblk.v, len);
 
+	pblk.v -= geom_in_cluster(g, pblk.v);
 	count(mb->counters, COUNTER_FREE_BLOCKS, 1);
-	while (len != 0) {
-		uint32_t room = g->blocks_per_group - geom_offset_in_group(g, pblk);
-		uint32_t n = MIN(len, room);
-		int rc = free_in_group(mb, h, pblk, n >> g->cluster_bits);
+	while (left != 0) {
+		uint32_t at = geom_offset_in_group(g, pblk) >> g->cluster_bits;
+		uint32_t n = MIN(left, g->clusters_per_group - at);
+		int rc = free_in_group(mb, h, pblk, n);
 
 		if (rc < 0)
 			return rc;
-		pblk.v += n;
-		len -= n;
+		pblk.v += (uint64_t)n << g->cluster_bits;
+		left -= n;
 	}
 	return 0;
 }

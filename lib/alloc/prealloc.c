@@ -88,11 +88,11 @@ static void place_at(struct search *s, ek_pblk pblk, uint32_t len)
 
 static void use_inode_pa(struct search *s, struct prealloc *pa)
 {
-	uint64_t skip = s->orig.logical - pa->lstart;
-	uint64_t room = clusters_to_blocks(s->mb, pa->len) - skip;
-	uint32_t len = (uint32_t)MIN((uint64_t)s->orig.len, room >> s->mb->geom->cluster_bits);
+	/* A window may begin inside a cluster that a neighbour has: the next one is its first. */
+	uint64_t skip = (s->orig.logical - pa->lstart) >> s->mb->geom->cluster_bits;
+	uint32_t len = MIN(s->orig.len, pa->len - (uint32_t)skip);
 
-	place_at(s, (ek_pblk){pa->pstart.v + skip}, len);
+	place_at(s, (ek_pblk){pa->pstart.v + clusters_to_blocks(s->mb, skip)}, len);
 	pa->free -= len;
 	s->mb->prealloc_free -= len;
 }
@@ -259,7 +259,7 @@ void mb_normalize(struct search *s)
 	if (w.size == 0 || w.start > s->orig.logical || w.start + w.size <= s->orig.logical)
 		return;
 	s->goal.logical = (uint32_t)w.start;
-	s->goal.len = (uint32_t)MAX(w.size >> g->cluster_bits, 1u);
+	s->goal.len = geom_clusters(g, 0, (uint32_t)w.size);
 	s->orig_goal_len = s->goal.len;
 	aim_at_neighbours(s, &w);
 }

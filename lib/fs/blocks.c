@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "fs/cluster.h"
 #include "fs/data.h"
 #include "fs/extent.h"
 #include "fs/fast_space.h"
@@ -41,6 +42,14 @@ static bool is_charged(unsigned mb_flags)
 	return (mb_flags & reserved) != reserved;
 }
 
+/* The blocks of all clusters that a run touches. */
+static int64_t whole(const struct ek_inode *inode, ek_pblk pblk, uint32_t len)
+{
+	const struct geom *g = &inode->img->geom;
+
+	return (int64_t)geom_clusters(g, pblk.v, len) << g->cluster_bits;
+}
+
 int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request *req, ek_pblk *ret,
 		       uint32_t *len)
 {
@@ -62,7 +71,7 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 	if (rc == 0)
 		tap_send(&t->img->tap, STAGE_ALLOCATION, "", inode->ino.v, req->lblk.v, *len,
 			 ret->v);
-	return rc < 0 || !is_charged(req->flags) ? rc : charge(t, inode, *len);
+	return rc < 0 || !is_charged(req->flags) ? rc : charge(t, inode, whole(inode, *ret, *len));
 }
 
 void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_flags, ek_pblk pblk,
@@ -70,7 +79,7 @@ void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_fl
 {
 	mb_free_blocks(t->img->mb, t->user.current, pblk, len, false);
 	if (is_charged(mb_flags))
-		charge(t, inode, -(int64_t)len);
+		charge(t, inode, -whole(inode, pblk, len));
 }
 
 /* Fast commits are counted when all of them are applied. */
@@ -82,7 +91,7 @@ static int free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uin
 	if (t->img->fast != NULL)
 		return fast_mark(t, pblk, len, false);
 	rc = mb_free_blocks(t->img->mb, t->user.current, pblk, len, metadata);
-	return rc < 0 ? rc : charge(t, inode, -(int64_t)len);
+	return rc < 0 ? rc : charge(t, inode, -whole(inode, pblk, len));
 }
 
 /* Blocks of folders and long links went through the log: it must not bring them back. */
@@ -95,12 +104,34 @@ static int forget_blocks(struct task *t, ek_pblk pblk, uint32_t len)
 	return rc;
 }
 
-int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len)
+/* The run without the clusters that are kept; 0 blocks when nothing is left. */
+static uint32_t without_kept(const struct geom *g, ek_pblk *pblk, uint32_t len, unsigned keep)
+{
+	uint32_t size = 1u << g->cluster_bits, head = size - geom_in_cluster(g, pblk->v);
+	uint32_t tail = geom_in_cluster(g, pblk->v + len - 1) + 1;
+
+	if ((keep & KEEP_FIRST) != 0) {
+		if (len <= head)
+			return 0;
+		pblk->v += head;
+		len -= head;
+	}
+	if ((keep & KEEP_LAST) != 0)
+		len -= MIN(len, tail);
+	return len;
+}
+
+int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len,
+		      unsigned keep)
 {
 	bool metadata = !inode_is_file(inode);
 	int rc = metadata ? forget_blocks(t, pblk, len) : 0;
 
-	return rc < 0 ? rc : free_blocks(t, inode, pblk, len, metadata);
+	if (rc < 0)
+		return rc;
+	if (keep != 0)
+		len = without_kept(&inode->img->geom, &pblk, len, keep);
+	return len != 0 ? free_blocks(t, inode, pblk, len, metadata) : 0;
 }
 
 int inode_free_metadata(struct task *t, struct ek_inode *inode, struct buf *buf, ek_pblk pblk)
@@ -175,17 +206,38 @@ void inode_release(struct task *t, struct ek_inode *inode, uint64_t clusters)
 	count(&t->img->counters, COUNTER_RELEASE_BLOCKS, n);
 }
 
-int inode_claim(struct task *t, struct ek_inode *inode, uint64_t clusters)
+int inode_claim(struct task *t, struct ek_inode *inode, uint64_t clusters, bool reserved)
 {
 	uint64_t n = MIN(clusters, inode->reserved);
-	int rc;
+	int rc = 0;
 
 	inode->reserved -= n;
 	t->img->groups.space.dirty -= n;
 	count(&t->img->counters, COUNTER_DA_UPDATE_RESERVE_SPACE, 1);
 	count(&t->img->counters, COUNTER_CLAIM_BLOCKS, clusters);
-	rc = charge(t, inode, (int64_t)clusters << t->img->geom.cluster_bits);
+	if (reserved)
+		rc = charge(t, inode, (int64_t)clusters << t->img->geom.cluster_bits);
 	if (inode->reserved == 0 && inode->writers == 0)
 		mb_discard_inode(t->img->mb, &inode->mb);
+	return rc;
+}
+
+void inode_reserve_again(struct ek_inode *inode)
+{
+	inode->reserved++;
+	inode->img->groups.space.dirty++;
+}
+
+int inode_forget(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t len)
+{
+	uint64_t released = 0, clusters = 0;
+	int rc = 0;
+
+	if (has_clusters(inode) && inode->es.delayed != 0)
+		rc = clusters_given_up(inode, from, len, &clusters);
+	if (rc == 0)
+		rc = es_remove(&inode->es, from, len, &released);
+	if (rc == 0)
+		inode_release(t, inode, has_clusters(inode) ? clusters : released);
 	return rc;
 }

@@ -15,8 +15,12 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_flags, ek_pblk pblk,
 			  uint32_t len);
 
-/* Frees blocks that the inode maps; those of folders and links are revoked in the log. */
-int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len);
+/* The inode does not map these blocks any more: those of folders and links are revoked in the log.
+ * Their clusters are freed, all but those of the first and the last block that are kept for others
+ * of the same cluster. */
+enum free_keep { KEEP_FIRST = 1 << 0, KEEP_LAST = 1 << 1 };
+int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len,
+		      unsigned keep);
 
 /* Frees one metadata block of the inode: revoked in the log, dropped from the cache.  The reference
  * on buf (may be NULL) is consumed. */
@@ -26,7 +30,13 @@ int inode_free_metadata(struct task *t, struct ek_inode *inode, struct buf *buf,
 int inode_reserve(struct task *t, struct ek_inode *inode, uint64_t clusters);
 /* Gives back a reservation that was never allocated. */
 void inode_release(struct task *t, struct ek_inode *inode, uint64_t clusters);
-/* Blocks of a reservation were allocated: the claim charges i_blocks and marks the inode once. */
-int inode_claim(struct task *t, struct ek_inode *inode, uint64_t clusters);
+/* Clusters were allocated that are reserved: on account of that, and then the claim charges
+ * i_blocks and marks the inode once; or like any others, and then they are charged already. */
+int inode_claim(struct task *t, struct ek_inode *inode, uint64_t clusters, bool reserved);
+/* A cluster was freed that has delayed blocks: it is reserved again. */
+void inode_reserve_again(struct ek_inode *inode);
+/* What is known of [from, from + len) is forgotten, and reservations that only that needed are
+ * given back. */
+int inode_forget(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t len);
 
 #endif

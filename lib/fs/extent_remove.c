@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "fs/blocks.h"
+#include "fs/cluster.h"
 #include "fs/extent.h"
 #include "fs/map.h"
 
@@ -71,6 +72,41 @@ static int lift_key(struct task *t, struct ext_path *p)
 	return 0;
 }
 
+/* 1 when the cluster of a block that was just taken off the tree has no mapped block left; what is
+ * delayed in it wants it reserved again. */
+static int is_left(struct ek_inode *inode, uint32_t lblk)
+{
+	int rc = cluster_mapped(inode, (ek_lblk){lblk});
+
+	if (rc == 0 && cluster_delayed(inode, (ek_lblk){lblk}))
+		inode_reserve_again(inode);
+	return rc < 0 ? rc : rc == 0;
+}
+
+/* The run is not in the tree any more.  Its clusters are freed where no other block needs them. */
+static int free_run(struct task *t, struct ek_inode *inode, const struct extent *e)
+{
+	const struct geom *g = &inode->img->geom;
+	uint32_t last = e->lblk.v + e->len - 1;
+	bool head = geom_in_cluster(g, e->lblk.v) != 0, tail = geom_in_cluster(g, last + 1) != 0;
+	unsigned keep = 0;
+	int rc;
+
+	if (head || (tail && geom_clusters(g, e->lblk.v, e->len) == 1)) {
+		rc = is_left(inode, e->lblk.v);
+		if (rc < 0)
+			return rc;
+		keep |= rc == 0 ? KEEP_FIRST : 0;
+	}
+	if (tail && geom_clusters(g, e->lblk.v, e->len) > 1) {
+		rc = is_left(inode, last);
+		if (rc < 0)
+			return rc;
+		keep |= rc == 0 ? KEEP_LAST : 0;
+	}
+	return inode_free_blocks(t, inode, e->pblk, e->len, keep);
+}
+
 /* Takes [from, to] off the extent at the leaf's position.  The range covers its end or its start.
  */
 static int cut_extent(struct task *t, struct ext_path *p, uint32_t from, uint32_t to)
@@ -78,8 +114,10 @@ static int cut_extent(struct task *t, struct ext_path *p, uint32_t from, uint32_
 	struct ext_level *l = ext_leaf(p);
 	struct extent e = extent_decode(&l->node->e.leaf[l->pos]), gone = e;
 	uint32_t last = e.lblk.v + e.len - 1;
-	int rc = ext_level_write(t, p, p->depth);
+	int rc = cluster_check(p->inode, &e);
 
+	if (rc == 0)
+		rc = ext_level_write(t, p, p->depth);
 	if (rc < 0)
 		return rc;
 	count(&t->img->counters, COUNTER_REMOVE_BLOCKS, 1);
@@ -93,12 +131,13 @@ static int cut_extent(struct task *t, struct ext_path *p, uint32_t from, uint32_
 		extent_encode(&e, &l->node->e.leaf[l->pos]);
 	} else {
 		e.len = from - e.lblk.v;
+		gone.lblk.v += e.len;
 		gone.pblk.v += e.len;
 		gone.len -= e.len;
 		extent_encode(&e, &l->node->e.leaf[l->pos]);
 	}
 	rc = ext_level_dirty(t, p, p->depth, MARK_TRUNCATE);
-	return rc < 0 ? rc : inode_free_blocks(t, p->inode, gone.pblk, gone.len);
+	return rc < 0 ? rc : free_run(t, p->inode, &gone);
 }
 
 /* Room for one more step in the handle, restarting it when the transaction has none left. */

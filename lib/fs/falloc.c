@@ -197,7 +197,8 @@ static int zero(struct task *t, struct ek_inode *inode, const struct range *r, b
 
 static int check_shift(struct ek_inode *inode, uint64_t off, uint64_t len, bool insert)
 {
-	uint64_t mask = inode->img->geom.block_size - 1;
+	const struct geom *g = &inode->img->geom;
+	uint64_t mask = ((uint64_t)g->block_size << g->cluster_bits) - 1;
 	uint64_t limit = map_size_limit(inode);
 
 	if ((off & mask) != 0 || (len & mask) != 0)

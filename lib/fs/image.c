@@ -171,6 +171,10 @@ static int check_writable(struct ek_image *img)
 	if (lacking != 0)
 		return diag_set(&img->diag, -EOPNOTSUPP, "unsupported feature for writing: %s",
 				feature_list(FEATURE_RO_COMPAT, lacking, names, sizeof(names)));
+	if (geom_ro_compat(&img->geom, RO_COMPAT_BIGALLOC) &&
+	    !geom_incompat(&img->geom, INCOMPAT_EXTENTS))
+		return diag_set(&img->diag, -EOPNOTSUPP,
+				"unsupported feature for writing: bigalloc without extents");
 	lacking = feature_lacking(FEATURE_COMPAT, img->geom.compat, FEATURE_WRITE);
 	if ((lacking & COMPAT_SPARSE_SUPER2) != 0)
 		return diag_set(&img->diag, -EOPNOTSUPP, "unsupported feature for writing: %s",

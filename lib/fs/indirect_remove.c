@@ -118,7 +118,7 @@ static int free_run(struct removal *r, struct row *row, uint32_t i, uint32_t n)
 		rc = more_credits(r, row, inode_is_file(r->inode) ? 0 : n);
 	if (rc == 0)
 		rc = clear(r, row, i, n);
-	return rc < 0 ? rc : inode_free_blocks(r->t, r->inode, at, n);
+	return rc < 0 ? rc : inode_free_blocks(r->t, r->inode, at, n, 0);
 }
 
 /* Frees the data that pointers [i, end) name.  Blocks of folders and links are revoked one by one,

@@ -217,12 +217,8 @@ static int forget_delayed(struct task *t, struct ek_inode *inode)
 {
 	const struct geom *g = &inode->img->geom;
 	uint32_t first = (uint32_t)DIV_UP(inode->size, (uint64_t)g->block_size);
-	uint64_t released = 0;
-	int rc = es_remove(&inode->es, (ek_lblk){first}, UINT32_MAX - first, &released);
 
-	if (rc == 0)
-		inode_release(t, inode, released);
-	return rc;
+	return inode_forget(t, inode, (ek_lblk){first}, UINT32_MAX - first);
 }
 
 static int cut_bytes(struct task *t, struct ek_inode *inode)

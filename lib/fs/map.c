@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "fs/blocks.h"
+#include "fs/cluster.h"
 #include "fs/extent.h"
 #include "fs/indirect.h"
 #include "fs/inline.h"
@@ -130,6 +131,7 @@ int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
 	struct es_extent e;
 
 	m->fresh = false;
+	m->clusters = 0;
 	if (es_lookup(&inode->es, m->lblk, &e)) {
 		answer(m, &e);
 		return 0;
@@ -181,21 +183,42 @@ static unsigned request_flags(const struct ek_inode *inode, unsigned flags)
 	return f;
 }
 
+/* Places for the hole at m: in its cluster when that has one, else new ones, up to the cluster of
+ * what is mapped next. */
+static int place_hole(struct task *t, struct ek_inode *inode, const struct ext_path *p,
+		      struct map *m, struct mb_request *req, struct extent *x)
+{
+	const struct geom *g = &inode->img->geom;
+	uint32_t next = ext_path_next(p), room = 0;
+	int rc = cluster_place(inode, p, m->lblk, &x->pblk, &room);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 0) {
+		room = next == UINT32_MAX ? next : next - geom_in_cluster(g, next);
+		room -= m->lblk.v;
+	}
+	req->len = MIN(MIN(m->len, room), x->unwritten ? EXTENT_MAX_UNWRITTEN : EXTENT_MAX_WRITTEN);
+	x->len = req->len;
+	if (rc > 0)
+		return 0;
+	set_neighbours(p, req);
+	rc = inode_alloc_blocks(t, inode, req, &x->pblk, &x->len);
+	if (rc == 0)
+		m->clusters = geom_clusters(g, x->pblk.v, x->len);
+	return rc;
+}
+
 /* The hole at m gets blocks and an extent. */
 static int fill_hole(struct task *t, struct ek_inode *inode, struct ext_path *p, struct map *m,
 		     unsigned flags)
 {
 	bool unwritten = (flags & MAP_UNWRITTEN) != 0;
-	uint32_t next = ext_path_next(p);
-	struct mb_request req = {.lblk = m->lblk, .goal = ext_goal(p, m->lblk)};
+	struct mb_request req = {
+	    .lblk = m->lblk, .goal = ext_goal(p, m->lblk), .flags = request_flags(inode, flags)};
 	struct extent x = {.lblk = m->lblk, .unwritten = unwritten};
-	int rc;
+	int rc = place_hole(t, inode, p, m, &req, &x);
 
-	req.len = MIN(m->len, next - m->lblk.v);
-	req.len = MIN(req.len, unwritten ? EXTENT_MAX_UNWRITTEN : EXTENT_MAX_WRITTEN);
-	req.flags = request_flags(inode, flags);
-	set_neighbours(p, &req);
-	rc = inode_alloc_blocks(t, inode, &req, &x.pblk, &x.len);
 	if (rc < 0)
 		return rc;
 	rc = ext_insert(t, p, &x,
@@ -203,7 +226,8 @@ static int fill_hole(struct task *t, struct ek_inode *inode, struct ext_path *p,
 			    ((flags & MAP_METADATA_NOFAIL) != 0 ? EXT_RESERVED : 0) |
 			    ((flags & MAP_DELALLOC) != 0 ? EXT_DELALLOC : 0));
 	if (rc < 0) {
-		inode_unalloc_blocks(t, inode, req.flags, x.pblk, x.len);
+		if (m->clusters != 0)
+			inode_unalloc_blocks(t, inode, req.flags, x.pblk, x.len);
 		return rc;
 	}
 	m->len = x.len;
@@ -331,23 +355,33 @@ static int map_in_tree(struct task *t, struct ek_inode *inode, struct map *m, un
 static int map_by_pointers(struct task *t, struct ek_inode *inode, struct map *m, unsigned flags)
 {
 	struct mb_request req = {.flags = request_flags(inode, flags)};
-	int rc = (flags & MAP_CREATE) != 0 ? ind_fill(t, inode, m, &req) : ind_lookup(inode, m);
+	int rc = cluster_no_pointers(inode);
+
+	if (rc < 0)
+		return rc;
+	rc = (flags & MAP_CREATE) != 0 ? ind_fill(t, inode, m, &req) : ind_lookup(inode, m);
 
 	if (rc == 0 && m->fresh)
 		inode_note_datasync(t, inode);
 	return rc;
 }
 
-/* What the tree answered is remembered; reservations under it are claimed. */
-static int remember(struct task *t, struct ek_inode *inode, const struct map *m)
+/* What the tree answered is remembered; reservations under it, or for the rest of clusters that
+ * have a place now, are claimed. */
+static int remember(struct task *t, struct ek_inode *inode, const struct map *m, bool reserved)
 {
 	struct es_extent e = {m->lblk, m->len, m->pblk,
 			      m->state == MAP_MAPPED ? ES_WRITTEN : ES_UNWRITTEN};
-	uint64_t consumed = 0;
-	int rc = es_insert(&inode->es, &e, &consumed);
+	uint64_t consumed = 0, clusters = 0;
+	int rc;
 
+	if (has_clusters(inode) && m->clusters != 0)
+		clusters = clusters_delayed(inode, m->lblk, m->len);
+	rc = es_insert(&inode->es, &e, &consumed);
+	if (has_clusters(inode))
+		consumed = clusters;
 	if (rc == 0 && consumed != 0)
-		rc = inode_claim(t, inode, consumed);
+		rc = inode_claim(t, inode, consumed, reserved);
 	return rc;
 }
 
@@ -392,6 +426,7 @@ int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned f
 	int rc;
 
 	m->fresh = false;
+	m->clusters = 0;
 	if (inode_is_inline(inode))
 		return diag_set(&inode->img->diag, -EOPNOTSUPP,
 				"unsupported: inode %u holds its data itself and maps no blocks",
@@ -416,6 +451,6 @@ int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned f
 		rc = zero_blocks(inode, m);
 	if (rc < 0 || m->state == MAP_HOLE)
 		return rc;
-	rc = remember(t, inode, m);
+	rc = remember(t, inode, m, (flags & MAP_DELALLOC) != 0);
 	return rc < 0 ? rc : order_data(t, inode, m, flags);
 }

@@ -37,7 +37,8 @@ struct map {
 	uint32_t len; /* in: wanted; out: blocks in this state, at least 1 */
 	ek_pblk pblk; /* out: where, when mapped or unwritten */
 	enum map_state state;
-	bool fresh; /* blocks were allocated by this call */
+	bool fresh;        /* blocks were mapped by this call */
+	uint32_t clusters; /* that this call allocated: none where a neighbour's had room */
 };
 
 /* What is at m->lblk, without changing anything.  m->len is cut to one run; a hole's length is

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "fs/blocks.h"
+#include "fs/cluster.h"
 #include "fs/extent.h"
 #include "fs/indirect.h"
 #include "fs/inline.h"
@@ -55,16 +56,16 @@ uint64_t map_size_limit(const struct ek_inode *inode)
 
 int map_remove(struct task *t, struct ek_inode *inode, ek_lblk from, ek_lblk to)
 {
-	uint64_t released = 0;
 	uint32_t len = to.v - from.v + (to.v != UINT32_MAX ? 1 : 0);
-	int rc = es_remove(&inode->es, from, len, &released);
+	int rc = inode_forget(t, inode, from, len);
 
 	if (rc < 0)
 		return rc;
-	inode_release(t, inode, released);
-	if (inode_has_pointers(inode))
+	if (inode_has_pointers(inode) && inode->rec.blocks != 0)
+		rc = cluster_no_pointers(inode);
+	if (rc == 0 && inode_has_pointers(inode))
 		return ind_remove(t, inode, from, to);
-	return inode_has_extents(inode) ? ext_remove(t, inode, from, to) : 0;
+	return rc == 0 && inode_has_extents(inode) ? ext_remove(t, inode, from, to) : rc;
 }
 
 int map_shift(struct task *t, struct ek_inode *inode, ek_lblk from, uint32_t distance, bool right)

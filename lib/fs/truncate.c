@@ -177,17 +177,6 @@ int inode_set_size(struct task *t, struct ek_inode *inode, uint64_t size)
 	return rc < 0 ? rc : touch(t, inode);
 }
 
-/* Blocks that were written but never got a place give their reservation back. */
-static int forget_delayed(struct task *t, struct ek_inode *inode)
-{
-	uint64_t released = 0;
-	int rc = es_remove(&inode->es, (ek_lblk){0}, UINT32_MAX, &released);
-
-	if (rc == 0)
-		inode_release(t, inode, released);
-	return rc;
-}
-
 /*
  * The clock's seconds, as in Linux.  A caller without a clock starts at 0 though, and a deletion
  * time of 0 means that the inode was lost, a small one that it is the link of a torn orphan list:
@@ -211,7 +200,7 @@ static int delete_steps(struct task *t, struct ek_inode *inode)
 	if (rc == 0 && inode->rec.blocks != 0)
 		rc = inode_truncate_blocks(t, inode);
 	if (rc == 0)
-		rc = forget_delayed(t, inode);
+		rc = inode_forget(t, inode, (ek_lblk){0}, UINT32_MAX);
 	if (rc == 0)
 		rc = xattr_drop(t, inode);
 	if (rc == 0)

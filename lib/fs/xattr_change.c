@@ -144,7 +144,7 @@ int xattr_release_block(struct task *t, struct ek_inode *inode, struct buf *b)
 	h->h_refcount = le32_make(users - 1);
 	rc = handle_dirty(t->user.current, b);
 	buf_put(b);
-	inode_add_blocks(inode, -1);
+	inode_add_blocks(inode, -((int64_t)1 << inode->img->geom.cluster_bits));
 	return rc;
 }
 

@@ -111,6 +111,21 @@ static inline ek_pblk geom_group_start(const struct geom *g, uint32_t group)
 	return (ek_pblk){g->first_data_block + (uint64_t)group * g->blocks_per_group};
 }
 
+/* Blocks from the start of its cluster to a block, of the disk or of a file. */
+static inline uint32_t geom_in_cluster(const struct geom *g, uint64_t block)
+{
+	return (uint32_t)(block & ((1u << g->cluster_bits) - 1));
+}
+
+/* Clusters that [block, block + len) touches; of a file as well, where runs lie in their clusters
+ * as they do on disk. */
+static inline uint32_t geom_clusters(const struct geom *g, uint64_t block, uint32_t len)
+{
+	return (
+	    uint32_t)((geom_in_cluster(g, block) + (uint64_t)len + (1u << g->cluster_bits) - 1) >>
+		      g->cluster_bits);
+}
+
 /* Blocks of a group; the last may be short. */
 static inline uint32_t geom_group_blocks(const struct geom *g, uint32_t group)
 {

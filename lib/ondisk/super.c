@@ -120,7 +120,7 @@ static int verify_groups(const struct super_raw *sb, const char *where, struct d
 	if (ipg < block / isize || ipg > 8 * block)
 		return bad(d, where, "s_inodes_per_group", ipg,
 			   "want at least a block of inodes and at most 8 per byte of a block");
-	if (first != (block == 1024 && shift == 0 ? 1u : 0u) && !(shift != 0 && first <= 1))
+	if (first != (block == 1024 && shift == 0 ? 1u : 0u))
 		return bad(d, where, "s_first_data_block", first,
 			   "want 1 with 1 KiB blocks, else 0");
 	return 0;

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "fs/blocks.h"
+#include "fs/cluster.h"
 #include "fs/map.h"
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
@@ -44,16 +45,19 @@ static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t 
 	struct ek_inode *inode = f->map->inode;
 	uint32_t lblk = folio_lblk(f, pc_block_bits(f->map->pc)) + from;
 	struct counters *c = f->map->pc->counters;
-	int rc = inode_reserve(t, inode, n);
+	uint32_t clusters = n;
+	int rc = has_clusters(inode) ? clusters_wanted(inode, (ek_lblk){lblk}, n, &clusters) : 0;
 
+	if (rc == 0 && clusters != 0)
+		rc = inode_reserve(t, inode, clusters);
 	if (rc < 0)
 		return rc;
 	rc = es_insert_delayed(&inode->es, (ek_lblk){lblk}, n);
 	if (rc < 0) {
-		inode_release(t, inode, n);
+		inode_release(t, inode, clusters);
 		return rc;
 	}
-	count(c, COUNTER_DA_RESERVE_SPACE, n - 1);
+	count(c, COUNTER_DA_RESERVE_SPACE, clusters != 0 ? clusters - 1 : 0);
 	count(c, COUNTER_ES_INSERT_DELAYED, n - 1);
 	count(c, COUNTER_ES_LOOKUP, 2 * (uint64_t)n - 1); /* one was counted by the lookup */
 	if (inode_has_pointers(inode)) /* holes are not remembered: each lookup asks the pointers */
