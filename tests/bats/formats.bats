@@ -107,3 +107,19 @@ set_flags() {
 	x 0 cat b.img:/new
 	equal "$out" text
 }
+
+@test "blocks that the kernel here cannot mount are written too: e2fsck is content and we read them back" {
+	local bs
+	seq 1 200000 >numbers
+	for bs in 8K 16K 32K 64K; do
+		make_image a.img 300M -b $bs --force
+		x 0 mkdir a.img:/d
+		x 0 put numbers a.img:/d/numbers
+		printf '%s\n' '#wtrace 1' '%ops' >t.wtr
+		awk 'BEGIN { for (i = 0; i < 3000; i++) printf("%d 1 mknod /d/a-name-of-some-length-%05d 0100644 0:0\n", i + 1, i) }' >>t.wtr
+		x 0 replay -q t.wtr a.img
+		clean a.img
+		"$EXTKIT" cat a.img:/d/numbers | cmp - numbers
+		[ "$("$EXTKIT" ls a.img:/d | wc -l)" -eq 3001 ]
+	done
+}
