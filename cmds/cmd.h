@@ -43,6 +43,8 @@ enum exit_code {
 
 enum progress_mode { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
 
+struct held;
+
 /* One call of a verb. */
 struct run {
 	const struct cmd *cmd;
@@ -53,6 +55,7 @@ struct run {
 	int progress;        /* enum progress_mode */
 	const char *journal; /* NULL: none was named */
 	bool no_replay;
+	const struct held *held; /* the image that a script works on, or NULL */
 	struct out *out;
 	struct ek_ctx *ctx;
 };

@@ -103,6 +103,21 @@ int target_now(struct run *run, struct ek_time *ret)
 	return EXIT_DONE;
 }
 
+/* A path in the image that the script holds. */
+static int target_held(struct run *run, const char *arg, unsigned flags, struct target *ret)
+{
+	struct target t = {.img = run->held->img, .has_path = true, .held = true};
+
+	if ((flags & EK_IMAGE_DRY_RUN) != 0)
+		return fail_usage(run, _("--dry-run is for the script as a whole"));
+	if (asprintf(&t.image, "%s%s%s", arg[0] == '/' ? "" : run->held->cwd,
+		     arg[0] == '/' ? "" : "/", arg) < 0)
+		return fail(run, EXIT_HOST, "%s", _("no memory"));
+	t.path = t.image;
+	*ret = t;
+	return EXIT_DONE;
+}
+
 int target_open(struct run *run, const char *arg, unsigned flags, struct target *ret)
 {
 	struct ek_image_options opt = {
@@ -110,8 +125,11 @@ int target_open(struct run *run, const char *arg, unsigned flags, struct target 
 	    .flags = flags | (run->no_replay ? (unsigned)EK_IMAGE_NO_RECOVERY : 0),
 	    .journal = run->journal};
 	struct target t;
-	int code = target_now(run, &opt.now), err;
+	int code, err;
 
+	if (run->held != NULL && strstr(arg, ":/") == NULL)
+		return target_held(run, arg, flags, ret);
+	code = target_now(run, &opt.now);
 	if (run->no_replay && (flags & EK_IMAGE_WRITE) != 0)
 		return fail_usage(run, _("--no-replay is for reading"));
 	if (code != EXIT_DONE || (code = target_parse(run, arg, &t)) != EXIT_DONE)
@@ -131,7 +149,7 @@ int target_open(struct run *run, const char *arg, unsigned flags, struct target 
 
 int target_end(struct run *run, struct target *target, int code)
 {
-	int err = target->img != NULL ? ek_image_close(target->img) : 0;
+	int err = target->img != NULL && !target->held ? ek_image_close(target->img) : 0;
 
 	free(target->image);
 	return err < 0 && code == EXIT_DONE ? fail_call(run, err) : code;

@@ -16,18 +16,26 @@
 
 struct run;
 
+/* The image that a script works on: arguments without ":/" are paths inside, from cwd on. */
+struct held {
+	struct ek_image *img;
+	const char *cwd; /* "/" or "/a/b" */
+};
+
 struct target {
 	char *image;
 	uint64_t offset;
 	const char *path; /* inside; "/" when none was given */
 	bool has_path;
+	bool held;            /* img is the script's */
 	struct ek_image *img; /* after target_open */
 };
 
 /* Splits arg.  An exit code; EXIT_DONE is good, and then target_end must follow. */
 int target_parse(struct run *run, const char *arg, struct target *ret);
 
-/* The same, and opens the image.  flags: enum ek_image_flag. */
+/* The same, and opens the image, or takes the one that a script holds.  flags: enum
+ * ek_image_flag. */
 int target_open(struct run *run, const char *arg, unsigned flags, struct target *ret);
 
 /* Closes and frees.  A failure to finish the image becomes the exit code, unless code tells of one

@@ -9,96 +9,15 @@
  *    flushes the device before it counts; without a journal the flush is ours.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/check.h"
-#include "extkit/edit.h"
 #include "extkit/inode.h"
 #include "fs/dir.h"
+#include "fs/edit_impl.h"
 #include "fs/fill.h"
 #include "fs/inode.h"
 #include "fs/namei.h"
 #include "fs/session.h"
-#include "fs/xattr.h"
 #include "io/dev.h"
-
-/* ---- what else an inode has ---- */
-
-static int set_xattr(struct task *t, struct ek_inode *inode, const struct ek_xattr *x)
-{
-	return xattr_change(t, inode, x->name, x->value != NULL ? x->value : "", x->len);
-}
-
-static int set_attr(struct task *t, struct ek_inode *inode, const struct ek_attr *attr)
-{
-	struct attr a = {
-	    .mask = ((attr->mask & EK_ATTR_MODE) != 0 ? (unsigned)ATTR_MODE : 0) |
-		    ((attr->mask & EK_ATTR_UID) != 0 ? (unsigned)ATTR_UID : 0) |
-		    ((attr->mask & EK_ATTR_GID) != 0 ? (unsigned)ATTR_GID : 0) |
-		    ((attr->mask & EK_ATTR_ATIME) != 0 ? (unsigned)ATTR_ATIME : 0) |
-		    ((attr->mask & EK_ATTR_MTIME) != 0 ? (unsigned)ATTR_MTIME : 0),
-	    .mode = (uint16_t)(attr->mode & 07777),
-	    .uid = attr->uid,
-	    .gid = attr->gid,
-	    .atime = attr->atime,
-	    .mtime = attr->mtime,
-	};
-	int rc = 0;
-
-	for (size_t i = 0; i < attr->nxattrs && rc == 0; i++)
-		rc = set_xattr(t, inode, &attr->xattrs[i]);
-	return rc < 0 || a.mask == 0 ? rc : fs_setattr(t, inode, &a);
-}
-
-/* ---- folders on the way ---- */
-
-static int ensure_dir(struct task *t, const char *path)
-{
-	struct ek_inode *dir, *made;
-	const char *name;
-	uint32_t len;
-	int rc = path_walk(t, path, 0, &dir);
-
-	if (rc == 0) {
-		rc = inode_is_dir(dir) ? 0 : -ENOTDIR;
-		inode_put(t, dir);
-		return rc;
-	}
-	if (rc != -ENOENT)
-		return rc;
-	diag_clear(&t->img->diag);
-	rc = path_parent(t, path, &dir, &name, &len);
-	if (rc < 0)
-		return rc;
-	rc = fs_mkdir(t, dir, name, len, 0755, &made);
-	inode_put(t, dir);
-	if (rc == 0)
-		inode_put(t, made);
-	return rc;
-}
-
-/* Every folder before the last part of path. */
-static int ensure_parents(struct task *t, const char *path)
-{
-	char *copy = strdup(path);
-	size_t end = strlen(path);
-	int rc = 0;
-
-	if (copy == NULL)
-		return -ENOMEM;
-	while (end > 0 && copy[end - 1] == '/')
-		copy[--end] = '\0';
-	for (char *slash = strchr(copy, '/'); slash != NULL && rc == 0;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (*copy != '\0')
-			rc = ensure_dir(t, copy);
-		*slash = '/';
-	}
-	free(copy);
-	return rc;
-}
 
 /* ---- put ---- */
 
@@ -131,7 +50,7 @@ static int make_file(struct task *t, const struct source *src, struct ek_inode *
 		return rc;
 	rc = fill_file(t, inode, src);
 	if (rc == 0)
-		rc = set_attr(t, inode, attr);
+		rc = edit_set(t, inode, attr);
 	/* A commit flushes before its commit block: what was written until then is there. */
 	if (rc == 0 && jnl_is_none(t->img->jnl))
 		rc = dev_flush(t->img->dev);
@@ -153,9 +72,9 @@ static int put(struct task *t, const char *path, const struct source *src, unsig
 	int rc = session_check_writable(t->img);
 
 	if (rc == 0 && (flags & EK_PUT_PARENTS) != 0)
-		rc = ensure_parents(t, path);
+		rc = edit_parents(t, path);
 	if (rc == 0)
-		rc = path_parent(t, path, &dir, &name, &len);
+		rc = edit_parent(t, path, &dir, &name, &len);
 	if (rc < 0)
 		return rc;
 	rc = check_old(t, dir, name, len, flags);
@@ -167,21 +86,12 @@ static int put(struct task *t, const char *path, const struct source *src, unsig
 	return rc;
 }
 
-static struct ek_attr attr_or_none(const struct ek_attr *attr)
-{
-	struct ek_attr a = {.size = sizeof(a)};
-
-	if (attr != NULL)
-		session_hand_out(&a, attr->size, attr, sizeof(a));
-	return a;
-}
-
 int ek_put_fd(struct ek_image *img, const char *path, int fd, unsigned flags,
 	      const struct ek_attr *attr, uint64_t *ret_bytes)
 {
 	struct source src = {.fd = fd};
 	struct task *t = session_begin(img);
-	struct ek_attr a = attr_or_none(attr);
+	struct ek_attr a = edit_attr(attr);
 	int rc = fd < 0 ? -EBADF : put(t, path, &src, flags, &a, ret_bytes);
 
 	return session_end(img, rc, "cannot write", path);
@@ -192,46 +102,7 @@ int ek_put_bytes(struct ek_image *img, const char *path, const void *bytes, size
 {
 	struct source src = {.fd = -1, .bytes = bytes, .len = len};
 	struct task *t = session_begin(img);
-	struct ek_attr a = attr_or_none(attr);
+	struct ek_attr a = edit_attr(attr);
 
 	return session_end(img, put(t, path, &src, flags, &a, NULL), "cannot write", path);
-}
-
-/* ---- folders ---- */
-
-static int make_dir(struct task *t, const char *path, unsigned flags, const struct ek_attr *attr)
-{
-	struct ek_inode *dir, *made;
-	const char *name;
-	uint32_t len;
-	int rc = session_check_writable(t->img);
-
-	if (rc == 0 && (flags & EK_PUT_PARENTS) != 0) {
-		rc = ensure_parents(t, path);
-		if (rc == 0 && path_walk(t, path, 0, &dir) == 0) {
-			rc = inode_is_dir(dir) ? 0 : -EEXIST;
-			inode_put(t, dir);
-			return rc;
-		}
-		diag_clear(&t->img->diag);
-	}
-	if (rc == 0)
-		rc = path_parent(t, path, &dir, &name, &len);
-	if (rc < 0)
-		return rc;
-	rc = fs_mkdir(t, dir, name, len, 0755, &made);
-	if (rc == 0) {
-		rc = set_attr(t, made, attr);
-		inode_put(t, made);
-	}
-	inode_put(t, dir);
-	return rc;
-}
-
-int ek_mkdir(struct ek_image *img, const char *path, unsigned flags, const struct ek_attr *attr)
-{
-	struct task *t = session_begin(img);
-	struct ek_attr a = attr_or_none(attr);
-
-	return session_end(img, make_dir(t, path, flags, &a), "cannot make", path);
 }

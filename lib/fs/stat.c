@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "extkit/edit.h"
 #include "extkit/inode.h"
 #include "fs/inline.h"
 #include "fs/namei.h"
@@ -138,4 +139,12 @@ const char *ek_flag_names(uint32_t flags, char *buf, size_t cap)
 		append(buf, cap, rest);
 	}
 	return buf;
+}
+
+uint32_t ek_flag_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++)
+		if (strcmp(flag_names[i].name, name) == 0)
+			return flag_names[i].bit;
+	return 0;
 }

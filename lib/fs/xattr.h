@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct buf;
+struct ek_image;
 struct ek_inode;
 struct task;
 
@@ -41,6 +42,9 @@ int xattr_inline_data(struct ek_inode *inode, struct buf **buf, const void **ret
 /* Sets, or removes when value is NULL, in a transaction of its own. */
 int xattr_change(struct task *t, struct ek_inode *inode, const char *name, const void *value,
 		 size_t len);
+
+/* Journal credits of setting or removing a value of len bytes. */
+unsigned xattr_credits(const struct ek_image *img, size_t len);
 
 /* The inode is deleted under the running handle, which may be restarted: its reference on its block
  * goes, and those on inodes of values. */

@@ -346,7 +346,7 @@ int xattr_remove(struct task *t, struct ek_inode *inode, const char *name)
 /* ---- in a transaction of its own ---- */
 
 /* Two bitmaps and two descriptors for each group that bytes of a value may lie in. */
-static unsigned credits(const struct ek_image *img, size_t len)
+unsigned xattr_credits(const struct ek_image *img, size_t len)
 {
 	unsigned c = credits_data(img) + 6;
 	size_t blocks = 1 + DIV_UP(len, (size_t)img->geom.block_size);
@@ -360,7 +360,7 @@ int xattr_change(struct task *t, struct ek_inode *inode, const char *name, const
 		 size_t len)
 {
 	struct handle *h;
-	int rc = task_start_inode(t, inode, HANDLE_XATTR, credits(t->img, len), 0, &h);
+	int rc = task_start_inode(t, inode, HANDLE_XATTR, xattr_credits(t->img, len), 0, &h);
 
 	if (rc < 0)
 		return rc;

@@ -196,7 +196,7 @@ TEST(a_put_that_fails_leaves_no_name_and_takes_no_block)
 	CHECK_INT(ek_inode_open(img, "/big", 0, &inode), -ENOENT);
 	CHECK_INT(ek_put_bytes(img, "/none/x", "x", 1, 0, NULL), -ENOENT);
 	CHECK_INT(ek_put_bytes(img, "/lost+found", "x", 1, EK_PUT_REPLACE, NULL), -EISDIR);
-	CHECK_INT(ek_put_bytes(img, "/", "x", 1, EK_PUT_REPLACE, NULL), -EINVAL);
+	CHECK_INT(ek_put_bytes(img, "/", "x", 1, EK_PUT_REPLACE, NULL), -EISDIR);
 	OK(image_sync(&session.task));
 	CHECK_INT(free_blocks(img), before);
 	OK(image_close(img));
