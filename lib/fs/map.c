@@ -51,13 +51,13 @@ static int learn_hole(struct ek_inode *inode, const struct ext_path *p, struct m
 	if (ext_path_extent(p, &x))
 		hole.lblk.v = x.lblk.v + x.len;
 	hole.len = next - hole.lblk.v;
-	if (es_find(&inode->es, ES_DELAYED, hole.lblk, &delayed) && delayed.lblk.v < next) {
-		if (delayed.lblk.v <= m->lblk.v) { /* keep to the side of m */
-			hole.lblk.v = MAX(hole.lblk.v, delayed.lblk.v + delayed.len);
-			hole.len = next - hole.lblk.v;
-		} else {
+	while (es_find(&inode->es, ES_DELAYED, hole.lblk, &delayed) && delayed.lblk.v < next) {
+		if (delayed.lblk.v > m->lblk.v) { /* keep to the side of m */
 			hole.len = delayed.lblk.v - hole.lblk.v;
+			break;
 		}
+		hole.lblk.v = MAX(hole.lblk.v, delayed.lblk.v + delayed.len);
+		hole.len = next - hole.lblk.v;
 	}
 	if (hole.lblk.v > m->lblk.v || m->lblk.v - hole.lblk.v >= hole.len) {
 		hole.lblk = m->lblk;
