@@ -26,6 +26,28 @@ static void drop_entry(struct extent_node *n, int i)
 	n->h.eh_entries = le16_make((uint16_t)(count - 1));
 }
 
+/* After the first entry of a node changed, the keys above it follow. */
+static int lift_key(struct task *t, struct ext_path *p, unsigned level)
+{
+	uint32_t key = extent_key(p->at[level].node, 0);
+
+	for (unsigned i = level; i > 0; i--) {
+		struct ext_level *up = &p->at[i - 1];
+		int rc;
+
+		if (extent_key(up->node, (unsigned)up->pos) == key)
+			return 0;
+		rc = ext_level_write(t, p, i - 1);
+		if (rc < 0)
+			return rc;
+		up->node->e.index[up->pos].ei_block = le32_make(key);
+		rc = ext_level_dirty(t, p, i - 1, MARK_TRUNCATE);
+		if (rc < 0 || up->pos > 0)
+			return rc;
+	}
+	return 0;
+}
+
 /* Removes the index entry at level's position and the child block behind it, which is empty; goes
  * on upwards while that empties index blocks. */
 static int remove_child(struct task *t, struct ext_path *p, unsigned level)
@@ -42,32 +64,12 @@ static int remove_child(struct task *t, struct ext_path *p, unsigned level)
 		child->buf = NULL;
 		if (rc == 0)
 			rc = ext_level_dirty(t, p, (unsigned)i, MARK_TRUNCATE);
-		if (rc < 0 || extent_entries(l->node) != 0)
+		if (rc == 0 && extent_entries(l->node) != 0)
+			return l->pos == 0 ? lift_key(t, p, (unsigned)i) : 0;
+		if (rc < 0)
 			return rc;
 		if (i == 0)
 			extent_node_init(l->node, EXTENT_ROOT_ENTRIES, 0);
-	}
-	return 0;
-}
-
-/* After the leaf's first entry changed, the keys above it follow. */
-static int lift_key(struct task *t, struct ext_path *p)
-{
-	uint32_t key = extent_key(ext_leaf(p)->node, 0);
-
-	for (unsigned i = p->depth; i > 0; i--) {
-		struct ext_level *up = &p->at[i - 1];
-		int rc;
-
-		if (extent_key(up->node, (unsigned)up->pos) == key)
-			return 0;
-		rc = ext_level_write(t, p, i - 1);
-		if (rc < 0)
-			return rc;
-		up->node->e.index[up->pos].ei_block = le32_make(key);
-		rc = ext_level_dirty(t, p, i - 1, MARK_TRUNCATE);
-		if (rc < 0 || up->pos > 0)
-			return rc;
 	}
 	return 0;
 }
@@ -186,7 +188,7 @@ static int remove_in_leaf(struct task *t, struct ext_path *p, uint32_t from, uin
 		return rc;
 	if (extent_entries(l->node) == 0 && p->depth > 0)
 		return remove_child(t, p, p->depth - 1);
-	return extent_entries(l->node) != 0 && p->depth > 0 ? lift_key(t, p) : 0;
+	return extent_entries(l->node) != 0 && p->depth > 0 ? lift_key(t, p, p->depth) : 0;
 }
 
 /* An extent that reaches past both ends of [from, to] is split behind the range. */
