@@ -131,7 +131,10 @@ int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint
 		return rc;
 	if (keep != 0)
 		len = without_kept(&inode->img->geom, &pblk, len, keep);
-	return len != 0 ? free_blocks(t, inode, pblk, len, metadata) : 0;
+	if (len != 0)
+		return free_blocks(t, inode, pblk, len, metadata);
+	count(&t->img->counters, COUNTER_FREE_BLOCKS, 1); /* asked for all the same, as in Linux */
+	return 0;
 }
 
 int inode_free_metadata(struct task *t, struct ek_inode *inode, struct buf *buf, ek_pblk pblk)

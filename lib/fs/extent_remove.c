@@ -91,7 +91,7 @@ static int free_run(struct task *t, struct ek_inode *inode, const struct extent 
 	const struct geom *g = &inode->img->geom;
 	uint32_t last = e->lblk.v + e->len - 1;
 	bool head = geom_in_cluster(g, e->lblk.v) != 0, tail = geom_in_cluster(g, last + 1) != 0;
-	unsigned keep = 0;
+	unsigned keep = 0, calls = 0;
 	int rc;
 
 	if (head || (tail && geom_clusters(g, e->lblk.v, e->len) == 1)) {
@@ -99,13 +99,17 @@ static int free_run(struct task *t, struct ek_inode *inode, const struct extent 
 		if (rc < 0)
 			return rc;
 		keep |= rc == 0 ? KEEP_FIRST : 0;
+		calls += (unsigned)rc;
 	}
 	if (tail && geom_clusters(g, e->lblk.v, e->len) > 1) {
 		rc = is_left(inode, last);
 		if (rc < 0)
 			return rc;
 		keep |= rc == 0 ? KEEP_LAST : 0;
+		calls += (unsigned)rc;
 	}
+	/* Linux frees the clusters at the ends in calls of their own. */
+	count(&t->img->counters, COUNTER_FREE_BLOCKS, calls);
 	return inode_free_blocks(t, inode, e->pblk, e->len, keep);
 }
 
