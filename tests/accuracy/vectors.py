@@ -25,6 +25,7 @@ EVENT = {"begin": "event.ext4_da_write_begin", "reserve": "event.ext4_da_reserve
          "alloc": "event.ext4_mballoc_alloc", "pa": "event.ext4_mballoc_prealloc",
          "lookup": "event.ext4_es_lookup_extent_enter", "commits": "event.jbd2_end_commit",
          "delayed": "event.ext4_es_insert_delayed_extent",
+         "claims": "event.ext4_da_update_reserve_space", "frees": "event.ext4_free_blocks",
          "begin now": "event.ext4_write_begin", "pointers": "event.ext4_ind_map_blocks_enter",
          "ordered": "event.jbd2_submit_inode_data", "tx_blocks": "sum.jbd2_tx_blocks"}
 MIB = 1 << 20
@@ -73,8 +74,13 @@ def synced_pieces(size, count, pieces):
     return ops
 
 
+def sparse(count, step, start=0):
+    return ["write h1 %d 4096" % (start + i * step) for i in range(count)]
+
+
 SYNC = ["syncfs"]
 INLINE = "-b 4096 -O inline_data"
+CLUSTERS = "-b 4096 -O bigalloc"  # of 64 KiB
 EXT3, PLAIN = ("-t", "ext3"), ("-t", "ext4", "-O", "^extent,^64bit")
 NOW = ("nodelalloc",)
 # Name, block size or options of mke2fs, ops before counting, ops, what the kernel counted; where it
@@ -155,6 +161,30 @@ ROWS = [
      {"handles": 4, "marks": 24}),
     ("apart, 20 equal values of 10000 bytes", "-b 4096 -O ea_inode", new() + SYNC,
      ["setxattr h1 user.v%d 10000" % i for i in range(20)] + SYNC, {"handles": 20, "marks": 7}),
+    ("clusters, 64 MiB by 4 KiB", CLUSTERS, [], new() + writes(4096, 16384) + SYNC,
+     {"begin": 16384, "delayed": 16384, "reserve": 1024, "extents": 8, "handles": 18, "marks": 44,
+      "alloc": 8, "claims": 8}),
+    ("clusters, fsync after each of 200 appends", CLUSTERS, [], synced_appends(),
+     {"delayed": 200, "reserve": 13, "extents": 200, "marks": 817, "alloc": 5, "pa": 8,
+      "claims": 13}),
+    ("clusters, the next block of 100", CLUSTERS, new() + sparse(100, 65536) + SYNC,
+     sparse(100, 65536, 4096) + SYNC,
+     {"delayed": 100, "reserve": 0, "extents": 100, "handles": 200, "marks": 101, "alloc": 0,
+      "pa": 0, "claims": 0}),
+    ("clusters, 64 blocks allocated one by one", CLUSTERS, [],
+     new() + ["falloc h1 alloc %d 4096" % (i * 8192) for i in range(64)] + SYNC,
+     {"handles": 66, "marks": 82, "alloc": 9, "tx_blocks": 7}),
+    ("clusters, allocated beside delayed blocks", CLUSTERS, [],
+     new() + sparse(20, 65536) + ["falloc h1 keep %d 4096" % (i * 65536 + 8192) for i in range(20)] +
+     SYNC, {"reserve": 20, "claims": 20, "extents": 20, "handles": 81, "marks": 110, "alloc": 21}),
+    ("clusters, a hole of one and a half", CLUSTERS, new() + writes(4096, 64) + SYNC,
+     ["falloc h1 punch 65536 98304"] + SYNC,
+     {"handles": 1, "marks": 5, "frees": 1, "tx_blocks": 3}),
+    ("clusters, a cut in the second", CLUSTERS, new() + writes(4096, 40) + SYNC,
+     ["ftruncate h1 69632"] + SYNC, {"handles": 3, "marks": 6, "frees": 2, "tx_blocks": 4}),
+    ("clusters, 8 MiB by 4 KiB, not delayed", CLUSTERS, [], new() + writes(4096, 2048),
+     {"begin now": 2048, "handles": 2050, "marks": 4228, "alloc": 8, "pa": 120},
+     ("-t", "ext4"), NOW),
     ("ext3, 64 MiB by 4 KiB", 4096, [], new() + writes(4096, 16384) + SYNC,
      {"begin": 16384, "reserve": 16384, "extents": 24, "handles": 26, "marks": 71,
       "pointers": 32793, "alloc": 25, "lookup": 32794, "tx_blocks": 23, "ordered": 0}, EXT3, ()),

@@ -46,6 +46,23 @@ fuzz() { # BLOCK SEED [OPTION...]
 	fuzz 1024 6 --mkfs='-O inline_data,ea_inode'
 }
 
+@test "random operations in clusters of 2, 16 and 64 blocks" {
+	local size
+	for size in 8192 65536 262144; do
+		fuzz 4096 5 --mkfs="-O bigalloc -C $size"
+	done
+	for size in 2048 16384 65536; do
+		fuzz 1024 2 --mkfs="-O bigalloc -C $size"
+	done
+}
+
+# Without attributes, whose blocks Linux shares, what is free is compared as well.
+@test "random operations in clusters leave as much free as the kernel's" {
+	fuzz 4096 7 --mkfs="-O bigalloc" --without=whiteout,setxattr
+	fuzz 1024 8 --mkfs="-O bigalloc -C 4096" --without=whiteout,setxattr
+	fuzz 1024 9 --mkfs="-O bigalloc,inline_data,^has_journal" --without=whiteout,setxattr
+}
+
 # Without a journal as with one, in small inodes as in large ones.
 @test "random operations on ext3 in 1 KiB blocks" {
 	fuzz 1024 2 --features="-t ext3"

@@ -5,9 +5,11 @@
 Keeps a model of names, sizes and open files, so that every op is one that succeeds.  The same
 arguments give the same trace.  WITHOUT names ops to leave out, with commas; "ranges" are all modes
 of fallocate but holes, which are all that files without extents have.  FEATURES is searched for
-inline_data and ea_inode, which want other sizes and, the former, care (leave_inode).
+inline_data and ea_inode, which want other sizes and, the former, care (leave_inode), and for
+bigalloc and -C: ranges are collapsed and inserted in clusters.
 """
 import random
+import re
 import sys
 
 KIB = 1024
@@ -31,6 +33,9 @@ class Workload:
     def __init__(self, seed, block, without=(), features=""):
         self.r, self.block, self.without = random.Random(seed), block, without
         self.inline, self.apart = "inline_data" in features, "ea_inode" in features
+        size = re.search(r"-C (\d+)", features)
+        self.cluster = block if "bigalloc" not in features or "^bigalloc" in features else \
+            int(size.group(1)) if size else 16 * block
         self.whiteouts = "whiteout" not in without
         self.names = {"": Inode("d")}  # path to inode; "" is the root
         self.handles, self.next_handle, self.next_name = [], 1, 1
@@ -228,8 +233,8 @@ class Workload:
             mode = "punch"
         off, n, size = self.offset(h.inode.size), self.length(), h.inode.size
         if mode in ("collapse", "insert"):
-            off = self.r.randint(0, size) // self.block * self.block
-            n = self.block * self.r.randint(1, 30)
+            off = self.r.randint(0, size) // self.cluster * self.cluster
+            n = self.cluster * self.r.randint(1, max(30 * self.block // self.cluster, 2))
             if off >= size or (mode == "collapse" and off + n >= size):
                 return
         if mode in ("alloc", "zero") and not self.grow(h.inode, off + n):

@@ -23,7 +23,7 @@ static struct ek_inode *file;
 static uint8_t *model, *back, *payload;
 static uint64_t model_size;
 static uint64_t state;
-static uint32_t incompat_on, inode_size; /* of the image that start makes; 0: as usual */
+static uint32_t incompat_on, inode_size, cluster; /* of the image that start makes; 0: as usual */
 
 static const struct image_opts usual = {.flags = IMAGE_WRITE, .now = {1700000100, 0}};
 
@@ -67,7 +67,8 @@ static inline void start(uint32_t block_size, const struct image_opts *opts,
 			  .block_size = block_size,
 			  .ro_compat_off = inode_size == 128 ? RO_COMPAT_EXTRA_ISIZE : 0,
 			  .incompat_on = incompat_on,
-			  .inode_size = inode_size};
+			  .inode_size = inode_size,
+			  .cluster = cluster};
 	struct ek_inode *root, *f;
 
 	diag_clear(&diag);

@@ -27,7 +27,8 @@ static bool slow(void)
 static void account(struct ek_image *img, const struct walk *w, struct base *ret)
 {
 	const struct geom *g = &img->geom;
-	uint64_t files = (w->sectors << 9 >> g->block_bits) + img->groups.space.free;
+	uint64_t files = (w->sectors << 9 >> g->block_bits) +
+			 (img->groups.space.free << g->cluster_bits);
 
 	ret->blocks = g->blocks - files;
 	ret->inodes = g->inodes - img->groups.free_inodes - w->inodes;
@@ -208,6 +209,14 @@ TEST(files_with_pointers_survive_power_cuts_too)
 						       INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
 
 	cut_everywhere(&s, 1, 3);
+}
+
+TEST(files_in_clusters_survive_power_cuts)
+{
+	static const struct shape s = {.size = 16 << 20, .block_size = 1024, .cluster = 4};
+
+	cut_everywhere(&s, 1, 7);
+	cut_everywhere(&s, 9, 9);
 }
 
 TEST(without_checksums_power_cuts_are_survived_too)

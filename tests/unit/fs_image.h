@@ -20,6 +20,7 @@ struct shape {
 	uint32_t block_size, blocks_per_group;
 	uint32_t compat_off, compat_on, ro_compat_off, incompat_off, incompat_on;
 	uint32_t inode_size; /* 0: as usual */
+	uint32_t cluster;    /* blocks, with bigalloc; 0: without */
 };
 
 static inline void fs_make(const struct shape *s, struct dev **ret)
@@ -36,6 +37,11 @@ static inline void fs_make(const struct shape *s, struct dev **ret)
 	o.ro_compat &= ~s->ro_compat_off;
 	o.incompat = (o.incompat & ~s->incompat_off) | s->incompat_on;
 	o.inode_size = s->inode_size;
+	if (s->cluster != 0) {
+		o.ro_compat |= RO_COMPAT_BIGALLOC;
+		o.compat &= ~(uint32_t)COMPAT_RESIZE_INODE;
+		o.cluster_size = s->cluster * s->block_size;
+	}
 	o.inode_ratio = 16384;
 	o.journal_blocks = (o.compat & COMPAT_HAS_JOURNAL) != 0 ? 1024 : 0;
 	o.fresh = true;

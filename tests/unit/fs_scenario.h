@@ -353,7 +353,7 @@ static inline int sc_sizes(struct scenario *s)
 	STEP(sc_fallocate(s, "/big", FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 10 * bs, 8 * bs));
 	STEP(sc_fallocate(s, "/big", FALLOC_FL_ZERO_RANGE, 30 * bs, 5 * bs));
 	STEP(sc_fallocate(s, "/big", FALLOC_FL_COLLAPSE_RANGE, 16 * bs, 8 * bs));
-	STEP(sc_fallocate(s, "/big", FALLOC_FL_INSERT_RANGE, 4 * bs, 6 * bs));
+	STEP(sc_fallocate(s, "/big", FALLOC_FL_INSERT_RANGE, 4 * bs, 8 * bs));
 	for (uint32_t i = 0; i < 12; i++)
 		STEP(sc_write(s, "/big", 300 + 4 * i, 2, 'd'));
 	STEP(sc_hold(s, "/big"));
