@@ -109,9 +109,12 @@ static struct dev *dev;
 static struct ek_image *img;
 static struct task task;
 
+static uint32_t cluster; /* of the image, in blocks; 0: without */
+
 static void open_image(void)
 {
-	static const struct shape s = {.size = 24 << 20, .block_size = 1024};
+	struct shape s = {
+	    .size = cluster != 0 ? 80 << 20 : 24 << 20, .block_size = 1024, .cluster = cluster};
 	struct diag d = {0};
 
 	fs_make(&s, &dev);
@@ -130,7 +133,8 @@ static uint64_t free_bits(void)
 		struct buf *b;
 
 		CHECK_INT(groups_block_bitmap(&img->groups, g, &b), 0);
-		for (uint32_t i = 0; i < geom_group_blocks(&img->geom, g); i++)
+		for (uint32_t i = 0; i < geom_group_blocks(&img->geom, g) >> img->geom.cluster_bits;
+		     i++)
 			n += !bitmap_test(b->data, i);
 		buf_put(b);
 	}
@@ -146,13 +150,24 @@ static uint64_t free_counted(void)
 	return n;
 }
 
+/* The blocks of all clusters that a run touches. */
+static void whole_clusters(uint64_t start, uint32_t len, uint64_t *from, uint64_t *to)
+{
+	const struct geom *g = &img->geom;
+
+	*from = start - geom_in_cluster(g, start);
+	*to = *from + ((uint64_t)geom_clusters(g, start, len) << g->cluster_bits);
+}
+
 static void take(struct run *r)
 {
 	struct mb_request req = {.len = 1 + pick(pick(4) == 0 ? 700 : 12),
 				 .goal = {1 + pick((uint32_t)img->geom.blocks - 1)},
+				 .lblk = {cluster != 0 ? pick(1000) : 0},
 				 .flags = pick(2) != 0 ? MB_DATA | MB_NOPREALLOC : 0};
 	struct handle *h;
 	uint32_t len;
+	uint64_t from, to;
 	ek_pblk at;
 	int rc;
 
@@ -165,7 +180,9 @@ static void take(struct run *r)
 	}
 	CHECK_INT(rc, 0);
 	CHECK(len >= 1 && len <= req.len);
-	for (uint64_t i = at.v; i < at.v + len; i++) {
+	CHECK_INT(geom_in_cluster(&img->geom, at.v), geom_in_cluster(&img->geom, req.lblk.v));
+	whole_clusters(at.v, len, &from, &to);
+	for (uint64_t i = from; i < to; i++) {
 		if (owned[i] != 0)
 			TAP_FAIL("block %llu was given twice", (unsigned long long)i);
 		CHECK(geom_data_ok(&img->geom, i, 1, 0));
@@ -177,16 +194,18 @@ static void take(struct run *r)
 static void give(struct run *r)
 {
 	struct handle *h;
+	uint64_t from, to;
 
 	CHECK_INT(task_start(&task, HANDLE_MISC, 20, &h), 0);
 	CHECK_INT(mb_free_blocks(img->mb, h, (ek_pblk){r->start}, r->len, false), 0);
 	CHECK_INT(handle_stop(h), 0);
-	for (uint64_t i = r->start; i < r->start + r->len; i++)
+	whole_clusters(r->start, r->len, &from, &to);
+	for (uint64_t i = from; i < to; i++)
 		owned[i] = 0;
 	r->len = 0;
 }
 
-TEST(no_block_is_given_twice_and_no_count_is_lost)
+static void take_and_give(void)
 {
 	uint64_t free_at_start, held = 0;
 
@@ -208,7 +227,8 @@ TEST(no_block_is_given_twice_and_no_count_is_lost)
 		}
 	}
 	for (unsigned i = 0; i < RUNS; i++)
-		held += runs[i].len;
+		held +=
+		    runs[i].len != 0 ? geom_clusters(&img->geom, runs[i].start, runs[i].len) : 0;
 	CHECK_INT(img->groups.space.free, free_at_start - held);
 	for (unsigned i = 0; i < RUNS; i++) {
 		if (runs[i].len != 0)
@@ -221,6 +241,50 @@ TEST(no_block_is_given_twice_and_no_count_is_lost)
 		CHECK_INT(fs_e2fsck(dev), 0);
 	dev_close(dev);
 	free(owned);
+}
+
+TEST(no_block_is_given_twice_and_no_count_is_lost)
+{
+	take_and_give();
+}
+
+TEST(no_cluster_is_given_twice_and_runs_lie_in_theirs_as_asked)
+{
+	static const uint32_t sizes[] = {2, 4, 16};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		cluster = sizes[i];
+		take_and_give();
+	}
+	cluster = 0;
+}
+
+TEST(a_cluster_that_the_end_cuts_is_given_to_nobody)
+{
+	struct mb_request req = {.len = 4, .flags = MB_DATA | MB_NOPREALLOC};
+	uint64_t last;
+	struct handle *h;
+	uint32_t len;
+	ek_pblk at;
+
+	cluster = 4;
+	open_image();
+	last = img->geom.blocks - 4;
+	img->geom.blocks--;
+	req.goal.v = last;
+	req.flags |= MB_TRY_GOAL;
+	CHECK_INT(task_start(&task, HANDLE_MISC, 20, &h), 0);
+	CHECK_INT(mb_new_blocks(img->mb, h, &req, &at, &len), 0);
+	CHECK(at.v < last);
+	req.goal.v = last - 4;
+	CHECK_INT(mb_new_blocks(img->mb, h, &req, &at, &len), 0);
+	CHECK_INT(at.v, last - 4);
+	CHECK_INT(handle_stop(h), 0);
+	img->geom.blocks++;
+	image_close(img);
+	dev_close(dev);
+	free(owned);
+	cluster = 0;
 }
 
 TEST(blocks_freed_are_not_given_again_before_the_commit)

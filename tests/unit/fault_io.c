@@ -12,6 +12,7 @@ static const struct shape pointers = {.size = 6 << 20,
 						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
 static const struct shape extents = {
     .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+static const struct shape clusters = {.size = 12 << 20, .block_size = 1024, .cluster = 4};
 static const struct shape *shape = &extents;
 static const struct shape small = {.size = 4 << 20,
 				   .block_size = 1024,
@@ -104,6 +105,18 @@ TEST(a_write_that_fails_once_leaves_files_with_pointers_whole)
 TEST(a_read_that_fails_leaves_files_with_pointers_whole)
 {
 	shape = &pointers;
+	fs_cache_bytes = 1;
+	two_days = true;
+	fail_nth(FAULT_READ, false, "read");
+	two_days = false;
+	fs_cache_bytes = 0;
+	shape = &extents;
+}
+
+TEST(failures_leave_files_in_clusters_whole)
+{
+	shape = &clusters;
+	fail_nth(FAULT_WRITE, false, "write");
 	fs_cache_bytes = 1;
 	two_days = true;
 	fail_nth(FAULT_READ, false, "read");

@@ -10,6 +10,7 @@ static const struct shape pointers = {.size = 4 << 20,
 				      .ro_compat_off = RO_COMPAT_METADATA_CSUM,
 				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
 						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+static const struct shape clusters = {.size = 12 << 20, .block_size = 1024, .cluster = 4};
 static const struct shape *shape = &extents;
 static const struct shape small = {.size = 4 << 20,
 				   .block_size = 1024,
@@ -129,6 +130,13 @@ TEST(an_allocation_that_fails_while_old_files_change_leaves_a_whole_image)
 TEST(an_allocation_that_fails_once_leaves_files_with_pointers_whole)
 {
 	shape = &pointers;
+	fail_nth(false, "allocation");
+	shape = &extents;
+}
+
+TEST(an_allocation_that_fails_once_leaves_files_in_clusters_whole)
+{
+	shape = &clusters;
 	fail_nth(false, "allocation");
 	shape = &extents;
 }

@@ -401,6 +401,13 @@ TEST(no_value_of_any_field_of_inline_data_crashes_or_hangs)
 	sweep(&s);
 }
 
+TEST(no_value_of_any_field_of_clusters_crashes_or_hangs)
+{
+	static const struct shape s = {.size = 8 << 20, .block_size = 1024, .cluster = 4};
+
+	sweep(&s);
+}
+
 TEST(no_value_of_any_field_without_extents_crashes_or_hangs)
 {
 	static const struct shape s = {

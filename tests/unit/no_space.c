@@ -17,6 +17,7 @@ static const struct shape pointers = {.size = 4 << 20,
 				      .ro_compat_off = RO_COMPAT_METADATA_CSUM,
 				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
 						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+static const struct shape clusters = {.size = 16 << 20, .block_size = 1024, .cluster = 4};
 static const struct shape *shape = &extents;
 
 /* Blocks and inodes that no file of the tree accounts for. */
@@ -28,11 +29,12 @@ static void account(struct ek_image *img, uint64_t *blocks, uint64_t *inodes)
 	walk_tree(img, &w);
 	if (w.errors != 0)
 		TAP_FAIL("damaged: %s", w.first);
-	*blocks = g->blocks - (w.sectors << 9 >> g->block_bits) - img->groups.space.free;
+	*blocks = g->blocks - (w.sectors << 9 >> g->block_bits) -
+		  (img->groups.space.free << g->cluster_bits);
 	*inodes = g->inodes - img->groups.free_inodes - w.inodes;
 }
 
-/* A file takes all but about so many blocks. */
+/* A file takes all but about so many clusters. */
 static int fill_up(struct scenario *s, struct ek_inode *inode, unsigned room)
 {
 	const struct space *space = &s->img->groups.space;
@@ -43,7 +45,8 @@ static int fill_up(struct scenario *s, struct ek_inode *inode, unsigned room)
 		struct map m = {.lblk = {(uint32_t)(inode->size / bs)}};
 		struct handle *h;
 
-		m.len = (uint32_t)(space->free - space->reserved - room);
+		m.len = (uint32_t)(space->free - space->reserved - room)
+			<< s->img->geom.cluster_bits;
 		rc = task_start_inode(&s->t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, 256, 1),
 				      0, &h);
 		if (rc < 0)
@@ -114,6 +117,14 @@ TEST(an_image_of_pointers_that_is_nearly_full_refuses_and_loses_nothing)
 		work_with_little(room);
 		CHECK(faulty.refused != 0);
 	}
+	shape = &extents;
+}
+
+TEST(an_image_of_clusters_that_is_nearly_full_refuses_and_loses_nothing)
+{
+	shape = &clusters;
+	for (unsigned room = 0; room < 60; room += room < 20 ? 1 : 7)
+		work_with_little(room);
 	shape = &extents;
 }
 
