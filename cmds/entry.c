@@ -145,18 +145,30 @@ static void fill_device(struct run *run, const struct entry *e)
 	out_str(run->out, NULL, NULL, text);
 }
 
+/* To the minute, as lists have it; neighbours often share theirs. */
+static const char *minute_text(struct ek_time t)
+{
+	static char text[SHOW_MAX];
+	static int64_t shown = INT64_MIN;
+	int64_t minute = t.sec / 60 - (t.sec % 60 < 0);
+
+	if (minute != shown) {
+		show_time(text, t);
+		text[strcspn(text, ".") - 3] = '\0';
+		shown = minute;
+	}
+	return text;
+}
+
 static void fill_mtime(struct run *run, const struct entry *e)
 {
 	char text[SHOW_MAX];
 
-	if (!e->known) {
+	if (!e->known)
 		unknown(run);
-		return;
-	}
-	show_time(text, e->st.mtime);
-	if (!run->json) /* to the minute, as lists have it */
-		text[strcspn(text, ".") - 3] = '\0';
-	out_str(run->out, NULL, NULL, text);
+	else
+		out_str(run->out, NULL, NULL,
+			run->json ? show_time(text, e->st.mtime) : minute_text(e->st.mtime));
 }
 
 static void fill_context(struct run *run, const struct entry *e)

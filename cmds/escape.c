@@ -123,9 +123,15 @@ void escape_json_file(FILE *to, const char *text)
 
 size_t escape_width(const char *escaped, size_t n)
 {
-	size_t width = 0;
+	size_t width = n, i = 0;
+	uint64_t eight;
 
-	for (size_t i = 0; i < n; i++)
-		width += ((unsigned char)escaped[i] & 0xc0) != 0x80;
+	for (; i + sizeof(eight) <= n; i += sizeof(eight)) { /* most text is ASCII */
+		memcpy(&eight, escaped + i, sizeof(eight));
+		if ((eight & 0x8080808080808080u) != 0)
+			break;
+	}
+	for (; i < n; i++)
+		width -= ((unsigned char)escaped[i] & 0xc0) == 0x80;
 	return width;
 }

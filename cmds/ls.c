@@ -64,16 +64,9 @@ static int show(struct list *l, const struct ek_found *f)
 	return EXIT_DONE;
 }
 
-static bool is_dir(struct ek_inode *inode)
-{
-	struct ek_stat st = {.size = sizeof(st)};
-
-	return inode != NULL && ek_inode_stat(inode, &st) == 0 && S_ISDIR(st.mode);
-}
-
 static int step(struct list *l, struct ek_walk *walk, const struct ek_found *f)
 {
-	bool folder = is_dir(f->inode);
+	bool folder = S_ISDIR(f->mode);
 
 	if (f->error < 0)
 		trouble_add(l->run, &l->trouble, f->error);

@@ -148,6 +148,7 @@ struct ek_found {
 	ek_inum ino;
 	struct ek_inode *inode; /* the walk's own, or NULL when it could not be read */
 	int error;              /* why not, or why a folder is not entered; 0 when all is well */
+	uint32_t mode;          /* type and permissions, 0 without inode */
 };
 
 enum ek_walk_flag {

@@ -49,13 +49,25 @@ void inode_settle(struct ek_inode *inode)
 
 /* ---- slots ---- */
 
+/* Readers walk: the inodes behind this one are likely to be asked for. */
+static void read_ahead(struct ek_inode *inode, ek_pblk block)
+{
+	const struct geom *g = &inode->img->geom;
+	uint32_t at = (inode->ino.v - 1) % g->inodes_per_group / g->inodes_per_block;
+
+	if (!inode->img->writable && buf_find(inode->img->cache, block) == NULL)
+		buf_read_ahead(inode->img->cache, block, g->itable_blocks - at);
+}
+
 int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret)
 {
 	uint32_t off;
 	ek_pblk block = table_block(inode->img, inode->ino, &off);
 	struct buf *b;
-	int rc = buf_get(inode->img->cache, block, &verify_any, (struct buf_owner){0, 0}, &b);
+	int rc;
 
+	read_ahead(inode, block);
+	rc = buf_get(inode->img->cache, block, &verify_any, (struct buf_owner){0, 0}, &b);
 	if (rc < 0)
 		return rc;
 	if ((inode->state & INODE_STATE_STALE) != 0)

@@ -283,6 +283,32 @@ static int load(struct buf_cache *c, ek_pblk pblk, struct buf **ret)
 	return 0;
 }
 
+void buf_read_ahead(struct buf_cache *c, ek_pblk pblk, uint32_t n)
+{
+	struct iovec iov[BUF_AHEAD_MAX];
+	struct buf *bufs[BUF_AHEAD_MAX];
+	struct diag before = *c->diag;
+	unsigned got = 0;
+	int rc = -ENOENT;
+
+	n = MIN(n, BUF_AHEAD_MAX);
+	while (got < n && buf_find(c, (ek_pblk){pblk.v + got}) == NULL &&
+	       take(c, (ek_pblk){pblk.v + got}, &bufs[got]) == 0) {
+		iov[got] = (struct iovec){bufs[got]->data, bufs[got]->size};
+		got++;
+	}
+	if (got > 1)
+		rc = dev_readv(c->dev, pblk.v << c->geom->block_bits, iov, got);
+	for (unsigned i = 0; i < got; i++) {
+		if (rc == 0)
+			buf_put(bufs[i]);
+		else
+			drop(bufs[i]);
+	}
+	if (rc < 0)
+		*c->diag = before; /* who needs the block will meet the error */
+}
+
 int buf_get(struct buf_cache *c, ek_pblk pblk, const struct verifier *ver, struct buf_owner owner,
 	    struct buf **ret)
 {

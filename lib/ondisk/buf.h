@@ -91,6 +91,11 @@ int buf_new(struct buf_cache *cache, ek_pblk pblk, const struct verifier *ver,
 /* The buffer if it is cached, without reading; else NULL. */
 struct buf *buf_find(struct buf_cache *cache, ek_pblk pblk);
 
+/* Reads up to n blocks that are not cached, from pblk on, in one request: for who is going to ask
+ * for each of them.  A failure is no matter yet. */
+#define BUF_AHEAD_MAX 16u
+void buf_read_ahead(struct buf_cache *cache, ek_pblk pblk, uint32_t n);
+
 struct buf *buf_ref(struct buf *b);
 void buf_put(struct buf *b);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,12 +18,23 @@
 
 #define DEPTH_LIMIT 256u
 
+/* An entry of a sorted folder: its first bytes as a number, which settles most comparisons, and
+ * where its name lies among the folder's. */
+struct sorted {
+	uint64_t key;
+	size_t name;
+	uint32_t name_len, mode;
+	ek_inum ino;
+};
+
 /* A folder whose entries are being handed out: from the image, or from the sorted copy. */
 struct level {
 	struct ek_dir *dir;
 	size_t path_len; /* of the folder itself */
-	struct ek_entry **sorted;
+	struct sorted *sorted;
 	size_t n, at, cap;
+	char *names;
+	size_t names_len, names_cap;
 	int end; /* what the folder ends with after its sorted entries */
 };
 
@@ -78,30 +90,46 @@ static int refuse(struct ek_walk *w, int rc, const char *why)
 
 /* ---- sorted folders ---- */
 
-static int by_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b, void *arg)
 {
-	const struct ek_entry *const *x = a, *const *y = b;
-	size_t n = (*x)->name_len < (*y)->name_len ? (*x)->name_len : (*y)->name_len;
-	int order = memcmp((*x)->name, (*y)->name, n);
+	const struct sorted *x = a, *y = b;
+	const char *names = arg;
+	int order;
 
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	order = memcmp(names + x->name, names + y->name, MIN(x->name_len, y->name_len));
 	if (order != 0)
 		return order;
-	return ((*x)->name_len > (*y)->name_len) - ((*x)->name_len < (*y)->name_len);
+	return (x->name_len > y->name_len) - (x->name_len < y->name_len);
+}
+
+static uint64_t key_of(const struct ek_entry *e)
+{
+	uint8_t first[8] = {0};
+	uint64_t key = 0;
+
+	memcpy(first, e->name, MIN(e->name_len, sizeof(first)));
+	for (unsigned i = 0; i < sizeof(first); i++)
+		key = key << 8 | first[i];
+	return key;
 }
 
 static int keep_entry(struct level *l, const struct ek_entry *e)
 {
-	size_t size = offsetof(struct ek_entry, name) + e->name_len + 1;
-	struct ek_entry *copy = malloc(size);
-	int rc =
-	    copy == NULL ? -ENOMEM : mem_grow((void **)&l->sorted, &l->cap, l->n + 1, sizeof(copy));
+	int rc = mem_grow((void **)&l->sorted, &l->cap, l->n + 1, sizeof(*l->sorted));
 
-	if (rc < 0) {
-		free(copy);
+	if (rc == 0)
+		rc = mem_grow((void **)&l->names, &l->names_cap, l->names_len + e->name_len, 1);
+	if (rc < 0)
 		return rc;
-	}
-	memcpy(copy, e, size);
-	l->sorted[l->n++] = copy;
+	memcpy(l->names + l->names_len, e->name, e->name_len);
+	l->sorted[l->n++] = (struct sorted){.key = key_of(e),
+					    .name = l->names_len,
+					    .name_len = (uint32_t)e->name_len,
+					    .mode = e->mode,
+					    .ino = e->ino};
+	l->names_len += e->name_len;
 	return 0;
 }
 
@@ -116,29 +144,30 @@ static void read_sorted(struct level *l)
 			break;
 	}
 	if (l->n > 1)
-		qsort(l->sorted, l->n, sizeof(struct ek_entry *), by_name);
+		qsort_r(l->sorted, l->n, sizeof(*l->sorted), by_name, l->names);
 }
 
 static int level_next(const struct ek_walk *w, struct level *l, struct ek_entry *ret)
 {
-	struct ek_entry *e;
+	const struct sorted *s;
 
 	if ((w->flags & EK_WALK_SORTED) == 0)
 		return ek_dir_next(l->dir, ret);
 	if (l->at == l->n)
 		return l->end;
-	e = l->sorted[l->at];
-	memcpy(ret, e, offsetof(struct ek_entry, name) + e->name_len + 1);
-	free(e);
-	l->at++;
+	s = &l->sorted[l->at++];
+	ret->ino = s->ino;
+	ret->mode = s->mode;
+	ret->name_len = s->name_len;
+	memcpy(ret->name, l->names + s->name, s->name_len);
+	ret->name[s->name_len] = '\0';
 	return 1;
 }
 
 static void level_close(struct level *l)
 {
-	while (l->at < l->n)
-		free(l->sorted[l->at++]);
 	free(l->sorted);
+	free(l->names);
 	ek_dir_close(l->dir);
 }
 
@@ -184,6 +213,7 @@ static int hand_out(struct ek_walk *w, ek_inum ino, size_t name_at, struct ek_fo
 	    .inode = w->last,
 	};
 	ret->name = ret->path + name_at;
+	ret->mode = w->last != NULL ? w->last->rec.mode : 0;
 	return w->path.err != 0 ? w->path.err : 1;
 }
 
@@ -193,6 +223,7 @@ static int hand_out_error(struct ek_walk *w, int error, ek_inum ino, struct ek_f
 	int rc = hand_out(w, ino, 0, ret);
 
 	ret->inode = NULL;
+	ret->mode = 0;
 	ret->error = error;
 	return rc;
 }
