@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* extkit create: an empty filesystem. */
+/* extkit create: a filesystem, empty or with trees in it; extkit size: how large it would be. */
 #include "extkit/create.h"
 
 #include <errno.h>
@@ -7,14 +7,18 @@
 
 #include "cmd.h"
 #include "fail.h"
+#include "from.h"
 #include "show.h"
 #include "target.h"
 
 struct create_opts {
-	struct opt_num size, block_size, cluster, inode_size, inodes, ratio, journal, reserved,
+	struct opt_num free, block_size, cluster, inode_size, inodes, ratio, journal, reserved,
 	    group;
 	struct opt_num flex, grow_to, stride, stripe, backups, guard;
-	const char *journal_path, *features, *label, *uuid, *seed, *compat, *mount_options, *owner;
+	struct from_opts tree;
+	struct opt_list from;
+	const char *size, *journal_path, *features, *label, *uuid, *seed, *compat, *mount_options,
+	    *owner;
 	int type, hash, errors;
 	bool force, dry, no_journal, journal_device, no_lost_found, unsigned_hash, revision_0;
 };
@@ -22,7 +26,13 @@ struct create_opts {
 #define T struct create_opts
 
 static const struct opt create_options[] = {
-    OPT_SIZE(T, size, 's', "size", N_("SIZE"), N_("of the filesystem; else all of the file")),
+    OPT_TEXT(T, size, 's', "size", N_("SIZE"),
+	     N_("of the filesystem, or auto or min with --from; else all of the file")),
+    OPT_LIST(T, from, 0, "from", N_("SOURCE"),
+	     N_("with this tree in it: a folder, archive, manifest or image, - for an archive on "
+		"standard input; a further one lies over the others")),
+    OPT_SIZE(T, free, 0, "free", N_("SIZE"), N_("room to leave, with --size auto or min")),
+    ROWS_FROM(T, tree),
     OPT_CHOICE(T, type, 't', "type", "ext4|ext3|ext2",
 	       N_("which features there are to begin with")),
     OPT_TEXT(T, features, 'O', "features", N_("LIST"),
@@ -151,7 +161,6 @@ static int fill(struct run *run, struct ek_create_options *opt)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && code == EXIT_DONE; i++)
 		code = narrow(run, rows[i].word, rows[i].num, rows[i].to);
 	opt->flags = flags_of(o);
-	opt->bytes = o->size.v;
 	opt->journal_bytes = o->journal.v;
 	opt->grow_to = o->grow_to.v;
 	fill_words(o, opt);
@@ -181,12 +190,41 @@ static int report(struct run *run, const struct target *t)
 	return EXIT_DONE;
 }
 
+static int create_tree(struct run *run, const struct target *t, struct ek_create_options *opt,
+		       struct ek_tree_options *tree)
+{
+	const struct create_opts *o = run->opts;
+	struct ek_tree_report *r;
+	int code = from_fill(run, &o->tree, tree), err;
+
+	tree->sources = o->from.v;
+	tree->nsources = o->from.n;
+	tree->free_bytes = o->free.v;
+	if (code == EXIT_DONE) {
+		err = ek_create_tree(run->ctx, t->image, opt, tree, &r);
+		if (err < 0) {
+			code = fail_call(run, err);
+		} else {
+			if (run->json)
+				from_bill(run, r);
+			code = from_issues(run, r);
+			ek_tree_report_free(r);
+		}
+	}
+	from_free(tree);
+	return code;
+}
+
 static int run_create(struct run *run)
 {
 	struct ek_create_options opt = {.size = sizeof(opt)};
 	struct target t;
+	struct ek_tree_options tree = {.size = sizeof(tree)};
 	int code = fill(run, &opt), err;
 
+	if (code == EXIT_DONE)
+		code = from_size(run, ((const struct create_opts *)run->opts)->size, &tree,
+				 &opt.bytes);
 	if (code != EXIT_DONE || (code = target_parse(run, run->argv[0], &t)) != EXIT_DONE)
 		return code;
 	if (t.has_path) {
@@ -194,6 +232,12 @@ static int run_create(struct run *run)
 		return target_end(run, &t, code);
 	}
 	opt.offset = t.offset;
+	if (((const struct create_opts *)run->opts)->from.n != 0)
+		return target_end(run, &t, create_tree(run, &t, &opt, &tree));
+	if (tree.how != EK_SIZE_GIVEN) {
+		code = fail_usage(run, _("--size auto and min need --from"));
+		return target_end(run, &t, code);
+	}
 	err = ek_create(run->ctx, t.image, &opt);
 	code = err == -EISDIR ? fail(run, EXIT_USAGE, "%s", ek_ctx_message(run->ctx))
 	       : err < 0      ? fail_call(run, err)
@@ -206,6 +250,10 @@ static int run_create(struct run *run)
 
 static const struct example create_examples[] = {
     {"extkit create --size 64M disk.img", N_("makes a sparse file with a small filesystem")},
+    {"extkit create --size auto --from rootfs root.img",
+     N_("makes an image with a tree, a tenth of it free")},
+    {"tar c . | extkit create --size min --free 200M --from - root.img",
+     N_("makes one of an archive, with room for 200 MiB")},
     {"extkit create -s 16T -L archive big.img", N_("makes a very large one; the file is sparse")},
     {"SOURCE_DATE_EPOCH=1700000000 extkit create --seed v1 -s 1G -f root.img",
      N_("makes the same bytes every time")},
@@ -218,17 +266,76 @@ static const struct example create_examples[] = {
 
 COMMAND(create) = {
     .name = "create",
-    .brief = N_("make an empty filesystem"),
+    .brief = N_("make a filesystem, empty or with files in it"),
     .args = N_("IMG"),
     .about = N_(
 	"The layout is that of mke2fs 1.47 with its usual features of the type. A file that is "
 	"not there is made. A file or device that holds something known (a filesystem, a "
 	"partition table) is left alone without --force, and one that is mounted or in use "
-	"always. Nothing is changed before the options are known to fit."),
+	"always. Nothing is changed before the options are known to fit.\n\n"
+	"With --from the image holds trees, each entry with all it has: owners, device numbers, "
+	"times, further names, attributes, access lists, holes. What cannot be kept ends the "
+	"command. Blocks are 4 KiB, there are as many inodes as the tree needs and the size "
+	"allows, "
+	"and a regular file takes its place only when it is whole. Without a type of their own, "
+	"sources are told by what they are."),
     .options = create_options,
     .examples = create_examples,
     .min_args = 1,
     .max_args = 1,
     .opts_size = sizeof(struct create_opts),
     .run = run_create,
+};
+
+/* ---- size ---- */
+
+static int run_size(struct run *run)
+{
+	struct ek_create_options opt = {.size = sizeof(opt)};
+	struct ek_tree_options tree = {.size = sizeof(tree)};
+	const struct create_opts *o = run->opts;
+	struct ek_tree_report *r;
+	int code = fill(run, &opt), err;
+
+	if (code == EXIT_DONE)
+		code = from_size(run, o->size != NULL ? o->size : "auto", &tree, &opt.bytes);
+	if (code == EXIT_DONE)
+		code = from_fill(run, &o->tree, &tree);
+	if (code == EXIT_DONE) {
+		tree.sources = (const char *const *)run->argv;
+		tree.nsources = (size_t)run->argc;
+		tree.free_bytes = o->free.v;
+		err = ek_create_tree(run->ctx, NULL, &opt, &tree, &r);
+		if (err < 0) {
+			code = fail_call(run, err);
+		} else {
+			from_bill(run, r);
+			code = from_issues(run, r);
+			ek_tree_report_free(r);
+		}
+	}
+	from_free(&tree);
+	return code;
+}
+
+static const struct example size_examples[] = {
+    {"extkit size rootfs", N_("prints what 'create --size auto --from rootfs' would make")},
+    {"extkit size --size min --no-journal rootfs",
+     N_("prints the smallest size without a journal")},
+    {NULL, NULL},
+};
+
+COMMAND(size) = {
+    .name = "size",
+    .brief = N_("tell how large an image of trees would be"),
+    .args = N_("SOURCE..."),
+    .about = N_(
+	"Prints the size in bytes and where the blocks go. 'create' with the same options and "
+	"sources makes an image of exactly that size. An archive is read to its end for this."),
+    .options = create_options,
+    .examples = size_examples,
+    .min_args = 1,
+    .max_args = -1,
+    .opts_size = sizeof(struct create_opts),
+    .run = run_size,
 };

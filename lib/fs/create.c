@@ -80,19 +80,33 @@ static bool is_untouched(const struct layout *l, uint32_t group, uint64_t taken)
 	       taken == DIV_UP(geom_base_meta(g, group), 1u << g->cluster_bits);
 }
 
+/* Inodes in use always are the first of all. */
+static uint32_t used_inodes(const struct layout *l, uint32_t group)
+{
+	uint64_t before = (uint64_t)group * l->geom.inodes_per_group;
+	uint64_t all = INUM_FIRST - 1 + (l->lost_found.blocks != 0) + (l->orphan.blocks != 0);
+
+	if (l->inodes_used != 0)
+		all = l->inodes_used;
+	return all > before ? (uint32_t)MIN(all - before, (uint64_t)l->geom.inodes_per_group) : 0;
+}
+
 static uint64_t free_group(struct layout *l, uint32_t i, uint64_t taken)
 {
 	const struct geom *g = &l->geom;
 	struct group_desc *x = &l->desc[i];
-	bool first = i == 0, lazy = geom_gdt_csum(g);
-	uint32_t used = INUM_FIRST - 1 + (l->lost_found.blocks != 0) + (l->orphan.blocks != 0);
+	bool lazy = geom_gdt_csum(g);
+	uint32_t used = used_inodes(l, i);
 
 	x->free_clusters = (uint32_t)(group_clusters(g, i) - taken);
-	x->free_inodes = g->inodes_per_group - (first ? used : 0);
-	x->used_dirs = first ? (l->lost_found.blocks != 0 ? 2 : 1) : 0;
+	x->free_inodes = g->inodes_per_group - used;
+	if (l->dirs != NULL)
+		x->used_dirs = l->dirs[i];
+	else
+		x->used_dirs = i == 0 ? (l->lost_found.blocks != 0 ? 2 : 1) : 0;
 	x->itable_unused = lazy ? x->free_inodes : 0;
 	if (lazy)
-		x->flags = (uint16_t)(GROUP_INODE_ZEROED | (first ? 0 : GROUP_INODE_UNINIT) |
+		x->flags = (uint16_t)(GROUP_INODE_ZEROED | (used != 0 ? 0 : GROUP_INODE_UNINIT) |
 				      (is_untouched(l, i, taken) ? GROUP_BLOCK_UNINIT : 0));
 	return x->free_clusters;
 }
@@ -107,7 +121,7 @@ static uint64_t log_clusters(const struct layout *l)
 	return n;
 }
 
-static int count_groups(struct layout *l, struct diag *d)
+int create_count(struct layout *l, struct diag *d)
 {
 	const struct geom *g = &l->geom;
 	uint64_t *taken = mem_array(g->groups, sizeof(*taken), MEM_CAP, d), clusters = 0;
@@ -133,7 +147,7 @@ static int count_groups(struct layout *l, struct diag *d)
 	return 0;
 }
 
-static int add_zones(struct layout *l, struct diag *d)
+int create_zones(struct layout *l, struct diag *d)
 {
 	struct geom *g = &l->geom;
 	int rc = 0;
@@ -154,6 +168,22 @@ static int add_zones(struct layout *l, struct diag *d)
 	return rc;
 }
 
+int create_shape(const struct create_opts *o, const struct sizes *z, struct diag *d,
+		 struct layout *l)
+{
+	create_super(o, z, &l->super);
+	if ((o->incompat & INCOMPAT_CSUM_SEED) != 0) {
+		struct super_raw plain = l->super;
+
+		plain.s_feature_incompat = le32_make(o->incompat & ~INCOMPAT_CSUM_SEED);
+		geom_from_super(&plain, &l->geom);
+		l->super.s_checksum_seed = le32_make(l->geom.csum_seed);
+	}
+	geom_from_super(&l->super, &l->geom);
+	l->desc = mem_array(l->geom.groups, sizeof(*l->desc), MEM_CAP, d);
+	return l->desc == NULL ? -ENOMEM : 0;
+}
+
 int layout_plan(const struct create_opts *o, struct diag *d, struct layout *ret)
 {
 	struct layout l;
@@ -164,23 +194,15 @@ int layout_plan(const struct create_opts *o, struct diag *d, struct layout *ret)
 	rc = create_sizes(o, &z, d);
 	if (rc < 0)
 		return rc;
-	create_super(o, &z, &l.super);
-	if ((o->incompat & INCOMPAT_CSUM_SEED) != 0) {
-		struct super_raw plain = l.super;
-
-		plain.s_feature_incompat = le32_make(o->incompat & ~INCOMPAT_CSUM_SEED);
-		geom_from_super(&plain, &l.geom);
-		l.super.s_checksum_seed = le32_make(l.geom.csum_seed);
-	}
-	geom_from_super(&l.super, &l.geom);
-	l.desc = mem_array(l.geom.groups, sizeof(*l.desc), MEM_CAP, d);
-	rc = l.desc == NULL ? -ENOMEM : create_place_groups(&l, d);
+	rc = create_shape(o, &z, d, &l);
 	if (rc == 0)
-		rc = add_zones(&l, d);
+		rc = create_place_groups(&l, d);
+	if (rc == 0)
+		rc = create_zones(&l, d);
 	if (rc == 0)
 		rc = create_place_files(&l, o, d);
 	if (rc == 0)
-		rc = count_groups(&l, d);
+		rc = create_count(&l, d);
 	if (rc == 0)
 		l.super.s_mmp_block = le64_make(l.mmp);
 	if (rc < 0) {

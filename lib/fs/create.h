@@ -45,11 +45,27 @@ struct create_opts {
 	struct ek_time now;
 	bool fresh; /* the target reads as zeros everywhere */
 	bool no_lost_found;
-	bool external_log; /* the log is a device of its own */
+	bool external_log;  /* the log is a device of its own */
+	bool tight;         /* a last group of a few blocks is kept */
+	uint32_t head_most; /* blocks for the superblock's copy and descriptors; 0: no limit */
 };
 
 /* Features of today's default ext4. */
 void create_opts_default(struct create_opts *o);
+
+struct ek_create_options;
+
+/* What a caller asks, for a filesystem of so many bytes; -EINVAL with the option and value,
+ * -EOPNOTSUPP for a feature nobody knows. */
+int create_options(const struct ek_create_options *opt, uint64_t bytes, struct diag *d,
+		   struct create_opts *o);
+
+/* The bytes that are asked for, or those of what is at path. */
+int create_choose_bytes(const char *path, const struct ek_create_options *opt, struct diag *d,
+			uint64_t *ret);
+
+/* Everything that could be refused about the target, short of opening it for writing. */
+int create_check_target(const char *path, const struct ek_create_options *opt, struct diag *d);
 
 /* A run of blocks. */
 struct block_run {
@@ -65,6 +81,8 @@ struct placed_file {
 	struct block_run map; /* pointer or extent blocks outside the inode */
 };
 
+struct create_writer;
+
 /* A filesystem as numbers. */
 struct layout {
 	struct super_raw super;
@@ -77,6 +95,13 @@ struct layout {
 	unsigned used_count;
 	size_t used_cap;
 	uint64_t overhead; /* clusters */
+	/* Of a filesystem with files in it, else 0: how many inodes there are, in which groups are
+	 * folders, the orphan file's inode, and what writes the inode tables and all that is in
+	 * them. */
+	uint32_t inodes_used, orphan_ino;
+	const uint32_t *dirs;
+	int (*fill)(struct create_writer *w, struct super_raw *sb, void *ctx);
+	void *fill_ctx;
 };
 
 /* -EINVAL with the option and value, -EOPNOTSUPP with the feature, -ENOSPC when the size cannot

@@ -224,6 +224,8 @@ static int write_journal(struct create_writer *w, struct super_raw *sb)
 /* The first inode behind lost+found, or in its place. */
 static uint32_t orphan_inum(const struct create_writer *w)
 {
+	if (w->l->orphan_ino != 0)
+		return w->l->orphan_ino;
 	return INUM_FIRST + (w->l->lost_found.blocks != 0 ? 1 : 0);
 }
 
@@ -253,17 +255,22 @@ static int write_orphan_file(struct create_writer *w, struct super_raw *sb)
 	return rc < 0 ? rc : create_put_inode(w, orphan_inum(w), &r);
 }
 
-int create_files(struct create_writer *w, struct super_raw *sb)
+int create_own_files(struct create_writer *w, struct super_raw *sb)
 {
 	int rc = write_reserved(w);
 
-	if (rc == 0)
-		rc = write_root(w);
-	if (rc == 0)
-		rc = write_lost_found(w);
 	if (rc == 0)
 		rc = write_resize(w);
 	if (rc == 0)
 		rc = write_journal(w, sb);
 	return rc < 0 ? rc : write_orphan_file(w, sb);
+}
+
+int create_files(struct create_writer *w, struct super_raw *sb)
+{
+	int rc = write_root(w);
+
+	if (rc == 0)
+		rc = write_lost_found(w);
+	return rc < 0 ? rc : create_own_files(w, sb);
 }

@@ -15,13 +15,6 @@ struct sizes {
 	uint32_t backup_bgs[2];
 };
 
-struct ek_create_options;
-
-/* What a caller asks, for a filesystem of so many bytes; -EINVAL with the option and value,
- * -EOPNOTSUPP for a feature nobody knows. */
-int create_options(const struct ek_create_options *opt, uint64_t bytes, struct diag *d,
-		   struct create_opts *o);
-
 /* -EINVAL or -EOPNOTSUPP for options that do not go together or that nobody can make. */
 int create_check(const struct create_opts *o, uint32_t bs, uint32_t isize, struct diag *d);
 
@@ -32,6 +25,17 @@ int create_sizes(const struct create_opts *o, struct sizes *z, struct diag *d);
 void create_super(const struct create_opts *o, const struct sizes *z, struct super_raw *sb);
 
 void create_split64(uint64_t v, le32 *lo, le32 *hi);
+
+/* The superblock and geometry of those sizes, and room for descriptors. */
+int create_shape(const struct create_opts *o, const struct sizes *z, struct diag *d,
+		 struct layout *l);
+
+/* Group metadata as zones of the geometry; then, when files have their places, what is free. */
+int create_zones(struct layout *l, struct diag *d);
+int create_count(struct layout *l, struct diag *d);
+
+/* Blocks of a log by the blocks of the filesystem; 0: too small for one. */
+uint32_t create_default_journal(uint64_t blocks);
 
 /* Where bitmaps and tables of each group lie. */
 int create_place_groups(struct layout *l, struct diag *d);
@@ -75,7 +79,10 @@ uint64_t create_map_blocks(const struct geom *g, uint64_t blocks, unsigned runs)
 int create_map(struct create_writer *w, uint32_t ino, const struct placed_file *f,
 	       struct inode_rec *r);
 
-/* Inodes, folders and files that every filesystem begins with; notes them in sb. */
+/* Inodes and files that serve the filesystem itself; notes them in sb. */
+int create_own_files(struct create_writer *w, struct super_raw *sb);
+
+/* The same with root and lost+found. */
 int create_files(struct create_writer *w, struct super_raw *sb);
 
 #endif

@@ -222,7 +222,7 @@ static uint64_t journal_goal(const struct layout *l)
 	return geom_group_start(g, best).v;
 }
 
-static uint32_t default_journal(uint64_t blocks)
+uint32_t create_default_journal(uint64_t blocks)
 {
 	static const struct {
 		uint64_t below;
@@ -304,7 +304,7 @@ static int place_log(struct layout *l, uint64_t left, struct diag *d)
 static int place_journal(struct layout *l, const struct create_opts *o, struct diag *d)
 {
 	uint64_t blocks =
-	    o->journal_blocks != 0 ? o->journal_blocks : default_journal(l->geom.blocks);
+	    o->journal_blocks != 0 ? o->journal_blocks : create_default_journal(l->geom.blocks);
 
 	if (blocks == 0)
 		return diag_set(d, -ENOSPC,

@@ -12,7 +12,8 @@
 #include "base/diag.h"
 #include "fs/create_impl.h"
 
-#define MIN_SPARE 50u /* blocks that a last group must have beyond its metadata */
+#define MIN_SPARE   50u /* blocks that a last group must have beyond its metadata */
+#define TIGHT_SPARE 8u  /* the same where every block counts */
 
 struct kind {
 	uint64_t below; /* bytes */
@@ -118,6 +119,11 @@ static int size_round(const struct create_opts *o, struct sizes *z, struct diag 
 				(unsigned long long)o->size);
 	z->gdt = DIV_UP(z->groups, z->bs / z->desc_size);
 	z->reserved_gdt = reserved_gdt(o, z);
+	if (o->tight && (o->compat & COMPAT_RESIZE_INODE) != 0 && z->blocks <= UINT32_MAX)
+		z->reserved_gdt = MAX(z->reserved_gdt, 1u); /* none would be no resize inode */
+	if (o->head_most != 0)
+		z->reserved_gdt =
+		    MIN(z->reserved_gdt, o->head_most > 1 + z->gdt ? o->head_most - 1 - z->gdt : 0);
 	choose_backups(o, z);
 	rc = inodes_per_group(o, z, d);
 	if (rc < 0)
@@ -125,6 +131,8 @@ static int size_round(const struct create_opts *o, struct sizes *z, struct diag 
 	g = shape(o, z);
 	need = 2 + z->itable + geom_base_meta(&g, z->groups - 1);
 	rest = (z->blocks - z->first) % z->bpg;
+	if (z->groups == 1 && o->tight)
+		return 0; /* who places everything will see */
 	if (z->groups == 1) {
 		if (rest == 0)
 			rest = z->bpg;
@@ -138,7 +146,9 @@ static int size_round(const struct create_opts *o, struct sizes *z, struct diag 
 		}
 		return 0;
 	}
-	if (rest == 0 || rest >= need + MIN_SPARE)
+	if (o->tight && (o->incompat & INCOMPAT_FLEX_BG) != 0)
+		need -= 2 + z->itable; /* they may lie elsewhere */
+	if (rest == 0 || rest >= need + (o->tight ? TIGHT_SPARE : MIN_SPARE))
 		return 0;
 	z->blocks -= rest;
 	return 1;

@@ -213,12 +213,12 @@ static int write_all(struct create_writer *w)
 	struct super_raw sb = w->l->super;
 	int rc = create_zero(w, 0, w->g->first_data_block + 1u);
 
-	if (rc == 0)
+	if (rc == 0 && w->l->fill == NULL)
 		rc = zero_tables(w);
 	if (rc == 0)
 		rc = write_bitmaps(w);
 	if (rc == 0)
-		rc = create_files(w, &sb);
+		rc = w->l->fill != NULL ? w->l->fill(w, &sb, w->l->fill_ctx) : create_files(w, &sb);
 	if (rc == 0 && w->l->mmp != 0)
 		rc = write_guard(w);
 	return rc < 0 ? rc : write_supers(w, &sb);

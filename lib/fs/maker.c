@@ -54,7 +54,7 @@ static int existing_size(const char *path, struct diag *d, uint64_t *ret)
 	return 0;
 }
 
-static int choose_bytes(const char *path, const struct ek_create_options *opt, struct diag *d,
+int create_choose_bytes(const char *path, const struct ek_create_options *opt, struct diag *d,
 			uint64_t *ret)
 {
 	uint64_t size;
@@ -151,7 +151,7 @@ static int check_target(struct dev *file, const struct ek_create_options *opt, s
 }
 
 /* Everything that could be refused, short of opening the target for writing. */
-static int check_only(const char *path, const struct ek_create_options *opt, struct diag *d)
+int create_check_target(const char *path, const struct ek_create_options *opt, struct diag *d)
 {
 	struct dev *file;
 	int rc;
@@ -198,7 +198,7 @@ int ek_create(struct ek_ctx *ctx, const char *path, const struct ek_create_optio
 	diag_clear(d);
 	session_hand_out(&in, opt->size, opt, sizeof(in));
 	log_only = (in.flags & EK_CREATE_JOURNAL_DEVICE) != 0;
-	rc = choose_bytes(path, &in, d, &bytes);
+	rc = create_choose_bytes(path, &in, d, &bytes);
 	if (rc == 0 && (__builtin_add_overflow(bytes, in.offset, &end) || end > INT64_MAX))
 		rc = diag_set(d, -EINVAL, "size %llu: more than a file can have",
 			      (unsigned long long)bytes);
@@ -209,7 +209,7 @@ int ek_create(struct ek_ctx *ctx, const char *path, const struct ek_create_optio
 	if (rc < 0)
 		return rc;
 	rc = (in.flags & EK_CREATE_DRY_RUN) != 0
-		 ? check_only(path, &in, d)
+		 ? create_check_target(path, &in, d)
 		 : write_target(path, &in, &o, log_only ? NULL : &l, d);
 	if (!log_only)
 		layout_free(&l);

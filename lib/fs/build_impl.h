@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that build a filesystem in bulk share. */
+#ifndef FS_BUILD_IMPL_H
+#define FS_BUILD_IMPL_H
+
+#include "fs/build.h"
+#include "fs/create_impl.h"
+#include "fs/xattr_format.h"
+
+#define BUILD_XATTR_USERS 1024u /* of one block, as Linux shares them */
+
+/* Free space as it is dealt out: what was passed over, and everything from cursor on. */
+struct build_space {
+	uint64_t cursor;
+	struct block_run *gaps;
+	size_t ngaps, gaps_cap, gap_at; /* those before gap_at are used up */
+	struct block_run *used;         /* in the order they were taken */
+	size_t nused, used_cap;
+	uint64_t taken; /* blocks of used */
+};
+
+struct build {
+	struct create_opts o;
+	enum build_size how;
+	uint64_t free_bytes;
+	struct diag *diag;
+	struct sizes z;    /* of the size that is being tried */
+	struct layout l;   /* its superblock and geometry */
+	bool exact;        /* heads are those of z; else all have reserve blocks */
+	bool settled;      /* contents have their places */
+	uint32_t reserve;  /* blocks of a head whose true length is not known yet */
+	uint64_t data_end; /* the cursor behind contents that were placed before the plan */
+	struct build_space space, mark; /* mark: behind contents */
+	struct build_inode *waiting, *last_waiting;
+	struct hash sets;
+	struct build_inode **inodes;
+	uint32_t n, extra_inodes; /* of values */
+	uint32_t *dirs;           /* folders of each group */
+	uint32_t orphan_ino;
+	bool no_journal; /* too small for one */
+	struct build_bill bill;
+};
+
+/* ---- space ---- */
+
+/* Blocks at the front of a group that no file may have. */
+uint32_t build_head(const struct build *b, uint32_t group);
+
+/* The next free run, at most want blocks; gaps shorter than min_gap are left alone. */
+int build_take(struct build *b, uint64_t want, uint64_t min_gap, struct block_run *ret);
+
+/* len blocks in one piece behind the cursor, not noted as used. */
+int build_take_whole(struct build *b, uint64_t len, uint64_t *ret);
+
+int build_note_used(struct build *b, struct block_run r);
+int build_add_gap(struct build *b, struct block_run r);
+
+/* Heads have their true length now: what was kept for them in vain is free. */
+int build_free_heads(struct build *b);
+
+int build_space_copy(struct build_space *to, const struct build_space *from);
+void build_space_free(struct build_space *s);
+
+/* ---- maps ---- */
+
+/* Room for n blocks of the inode's from lblk on. */
+int build_place_run(struct build *b, struct build_inode *inode, uint32_t lblk, uint32_t len);
+/* Places of all its runs, which have none. */
+int build_place_runs(struct build *b, struct build_inode *inode);
+void build_unplace_runs(struct build_inode *inode);
+uint32_t build_count_map(const struct build *b, const struct build_inode *inode);
+
+/* ---- writing ---- */
+
+/* Neighbouring blocks go out together. */
+struct build_out {
+	struct dev *dev;
+	uint8_t *buf;
+	size_t len;
+	uint64_t at; /* of buf, bytes */
+};
+
+#define BUILD_OUT ((size_t)1 << 20)
+
+int build_out(struct build_out *o, uint64_t at, const void *bytes, size_t len);
+int build_out_flush(struct build_out *o);
+
+/* Maps the inode's runs in r, and writes what lies outside the inode. */
+int build_map(struct build *b, struct build_out *o, const struct build_inode *inode,
+	      struct inode_rec *r);
+
+/* Sorts the folder's names as they will be stored and counts its blocks. */
+int build_dir_plan(struct build *b, struct build_inode *dir);
+int build_dir_write(struct build *b, struct build_out *o, const struct build_inode *dir);
+
+void build_xattrs_free(struct build_xattrs *set);
+int build_xattrs_write(struct build *b, struct build_out *o);
+
+int build_fill(struct create_writer *w, struct super_raw *sb, void *ctx);
+
+static inline bool build_has_extents(const struct build *b)
+{
+	return (b->o.incompat & INCOMPAT_EXTENTS) != 0;
+}
+
+#endif

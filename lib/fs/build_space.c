@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Blocks are dealt out from the front of the device to its end, over the heads of groups: copies of
+ * the superblock and of descriptors, and without flex_bg bitmaps and inode tables.  As long as the
+ * size is not known, heads are given more than they will need; what remains becomes gaps, which are
+ * filled before anything else.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "fs/build_impl.h"
+
+uint32_t build_head(const struct build *b, uint32_t group)
+{
+	const struct geom *g = &b->l.geom;
+	uint32_t base;
+
+	if (!b->exact)
+		return geom_has_super(g, group) ? b->reserve : 0;
+	if (group >= g->groups)
+		return 0;
+	base = geom_base_meta(g, group);
+	if ((b->o.incompat & INCOMPAT_FLEX_BG) == 0)
+		base += 2 + g->itable_blocks;
+	return base;
+}
+
+static int append(struct build *b, struct block_run **v, size_t *n, size_t *cap, struct block_run r)
+{
+	if (r.len == 0)
+		return 0;
+	if (*n != 0 && (*v)[*n - 1].start + (*v)[*n - 1].len == r.start) {
+		(*v)[*n - 1].len += r.len;
+		return 0;
+	}
+	if (mem_grow((void **)v, cap, *n + 1, sizeof(**v)) < 0)
+		return diag_set(b->diag, -ENOMEM, "out of memory for the plan");
+	(*v)[(*n)++] = r;
+	return 0;
+}
+
+int build_note_used(struct build *b, struct block_run r)
+{
+	b->space.taken += r.len;
+	return append(b, &b->space.used, &b->space.nused, &b->space.used_cap, r);
+}
+
+int build_add_gap(struct build *b, struct block_run r)
+{
+	struct build_space *s = &b->space;
+
+	return append(b, &s->gaps, &s->ngaps, &s->gaps_cap, r);
+}
+
+/* Moves the cursor out of a head; how many blocks are free there until the next head, up to
+ * want. */
+static uint64_t free_at_cursor(struct build *b, uint64_t want)
+{
+	const uint32_t bpg = b->z.bpg, first = b->z.first;
+	struct build_space *s = &b->space;
+	uint64_t group = (s->cursor - first) / bpg, n;
+	uint32_t head = build_head(b, (uint32_t)group);
+
+	if ((s->cursor - first) % bpg < head)
+		s->cursor = first + group * bpg + head;
+	n = first + (group + 1) * bpg - s->cursor;
+	while (n < want && build_head(b, (uint32_t)++group) == 0)
+		n += bpg;
+	return MIN(n, want);
+}
+
+static bool from_gap(struct build_space *s, uint64_t want, uint64_t min_gap, struct block_run *ret)
+{
+	while (s->gap_at < s->ngaps && s->gaps[s->gap_at].len == 0)
+		s->gap_at++;
+	for (size_t i = s->gap_at; i < s->ngaps; i++) {
+		struct block_run *gap = &s->gaps[i];
+
+		if (gap->len == 0 || gap->len < min_gap)
+			continue;
+		*ret = (struct block_run){gap->start, MIN(want, gap->len)};
+		gap->start += ret->len;
+		gap->len -= ret->len;
+		return true;
+	}
+	return false;
+}
+
+int build_take(struct build *b, uint64_t want, uint64_t min_gap, struct block_run *ret)
+{
+	struct build_space *s = &b->space;
+
+	if (!from_gap(s, want, min_gap, ret)) {
+		ret->len = free_at_cursor(b, want);
+		ret->start = s->cursor;
+		s->cursor += ret->len;
+	}
+	return build_note_used(b, *ret);
+}
+
+int build_take_whole(struct build *b, uint64_t len, uint64_t *ret)
+{
+	struct build_space *s = &b->space;
+	uint64_t n = free_at_cursor(b, len);
+
+	while (n < len) {
+		int rc = build_add_gap(b, (struct block_run){s->cursor, n});
+
+		if (rc < 0)
+			return rc;
+		s->cursor += n;
+		n = free_at_cursor(b, len);
+	}
+	*ret = s->cursor;
+	s->cursor += len;
+	return 0;
+}
+
+int build_free_heads(struct build *b)
+{
+	const struct geom *g = &b->l.geom;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->groups && rc == 0; i++) {
+		uint64_t start = geom_group_start(g, i).v;
+		uint32_t head = build_head(b, i);
+
+		if (start >= b->data_end)
+			break;
+		if (head != 0 && head < b->reserve)
+			rc = build_add_gap(
+			    b, (struct block_run){start + head,
+						  MIN(b->reserve, geom_group_blocks(g, i)) - head});
+	}
+	return rc;
+}
+
+int build_space_copy(struct build_space *to, const struct build_space *from)
+{
+	struct block_run *gaps = to->gaps, *used = to->used;
+	size_t gaps_cap = to->gaps_cap, used_cap = to->used_cap;
+
+	if (mem_grow((void **)&gaps, &gaps_cap, from->ngaps, sizeof(*gaps)) < 0)
+		return -ENOMEM;
+	to->gaps = gaps;
+	to->gaps_cap = gaps_cap;
+	if (mem_grow((void **)&used, &used_cap, from->nused, sizeof(*used)) < 0)
+		return -ENOMEM;
+	if (from->ngaps != 0)
+		memcpy(gaps, from->gaps, from->ngaps * sizeof(*gaps));
+	if (from->nused != 0)
+		memcpy(used, from->used, from->nused * sizeof(*used));
+	*to = *from;
+	to->gaps = gaps;
+	to->gaps_cap = gaps_cap;
+	to->used = used;
+	to->used_cap = used_cap;
+	return 0;
+}
+
+void build_space_free(struct build_space *s)
+{
+	free(s->gaps);
+	free(s->used);
+	*s = (struct build_space){0};
+}

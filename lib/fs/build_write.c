@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Everything of a bulk build but contents: folders, links, maps and attribute blocks in the order
+ * of their inodes, which is the order of their places; then inode tables in large pieces.
+ * Neighbouring blocks leave together.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "fs/build_impl.h"
+#include "io/dev.h"
+
+/* ---- pieces ---- */
+
+int build_out_flush(struct build_out *o)
+{
+	int rc = o->len != 0 ? dev_write(o->dev, o->at, o->buf, o->len) : 0;
+
+	o->len = 0;
+	return rc;
+}
+
+int build_out(struct build_out *o, uint64_t at, const void *bytes, size_t len)
+{
+	int rc = 0;
+
+	if (o->len != 0 && (o->at + o->len != at || o->len + len > BUILD_OUT))
+		rc = build_out_flush(o);
+	if (rc < 0)
+		return rc;
+	if (o->len == 0)
+		o->at = at;
+	memcpy(o->buf + o->len, bytes, len);
+	o->len += len;
+	return 0;
+}
+
+/* ---- inodes ---- */
+
+static void fill_record(const struct build *b, const struct build_inode *x, struct inode_rec *r)
+{
+	uint64_t blocks = x->data_blocks + x->map_blocks + (x->xattr_block != 0 ? 1u : 0u);
+
+	memset(r, 0, sizeof(*r));
+	r->mode = (uint16_t)x->mode;
+	r->uid = x->uid;
+	r->gid = x->gid;
+	r->projid = x->project;
+	r->flags = x->flags;
+	r->atime = x->atime;
+	r->mtime = x->mtime;
+	r->ctime = x->ctime;
+	r->crtime = x->crtime;
+	r->links = (uint16_t)x->links;
+	r->generation = x->generation;
+	r->file_acl = x->xattr_block;
+	r->extra_isize = b->z.isize > 128 ? 32 : 0;
+	r->blocks = blocks << (b->l.geom.block_bits - 9);
+	if (S_ISREG(x->mode))
+		r->size = x->size;
+	else if (S_ISDIR(x->mode))
+		r->size = (uint64_t)x->dir_blocks << b->l.geom.block_bits;
+	else if (S_ISLNK(x->mode))
+		r->size = strlen(x->target);
+	if (S_ISDIR(x->mode) && x->dir_blocks > 1 && (b->o.compat & COMPAT_DIR_INDEX) != 0 &&
+	    x->nnames > 2 && x->min_blocks == 0)
+		r->flags |= INODE_INDEX;
+}
+
+/* A link target that does not fit the inode. */
+static int write_link(struct build *b, struct build_out *o, const struct build_inode *x)
+{
+	uint8_t *block = calloc(1, b->z.bs);
+	int rc;
+
+	if (block == NULL)
+		return -ENOMEM;
+	memcpy(block, x->target, strlen(x->target));
+	rc = build_out(o, x->runs[0].pblk << b->l.geom.block_bits, block, b->z.bs);
+	free(block);
+	return rc;
+}
+
+static int write_node(struct build *b, struct build_out *o, const struct build_inode *x,
+		      struct inode_rec *r)
+{
+	int rc = 0;
+
+	fill_record(b, x, r);
+	if (S_ISCHR(x->mode) || S_ISBLK(x->mode)) {
+		inode_set_rdev(r, x->dev_major, x->dev_minor);
+		return 0;
+	}
+	if (S_ISLNK(x->mode) && x->nruns == 0) {
+		memcpy(r->block, x->target, strlen(x->target));
+		return 0;
+	}
+	if (S_ISDIR(x->mode))
+		rc = build_dir_write(b, o, x);
+	else if (S_ISLNK(x->mode))
+		rc = write_link(b, o, x);
+	else if (!S_ISREG(x->mode))
+		return 0;
+	return rc < 0 ? rc : build_map(b, o, x, r);
+}
+
+/* The inode as it lies in its table, attributes behind its fields. */
+static void encode(const struct build *b, const struct build_inode *x, const struct inode_rec *r,
+		   uint8_t *raw)
+{
+	le32 magic = le32_make(XATTR_MAGIC);
+
+	memset(raw, 0, b->z.isize);
+	if (x->xattrs != NULL && x->xattrs->body != NULL) {
+		memcpy(raw + 160, &magic, sizeof(magic));
+		memcpy(raw + 164, x->xattrs->body, b->z.isize - 164);
+	}
+	inode_encode(&b->l.geom, (ek_inum){x->ino}, r, raw);
+}
+
+static uint64_t inode_place(const struct build *b, uint32_t ino)
+{
+	const struct geom *g = &b->l.geom;
+	uint32_t group = (ino - 1) / g->inodes_per_group, index = (ino - 1) % g->inodes_per_group;
+
+	return (b->l.desc[group].inode_table.v << g->block_bits) + (uint64_t)index * g->inode_size;
+}
+
+/* Blocks outside of tables first; records are kept for the tables. */
+static int write_nodes(struct build *b, struct build_out *o, struct inode_rec *recs)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < b->n && rc == 0; i++)
+		rc = write_node(b, o, b->inodes[i], &recs[i]);
+	if (rc == 0)
+		rc = build_xattrs_write(b, o);
+	return rc < 0 ? rc : build_out_flush(o);
+}
+
+static int write_tables(struct build *b, struct build_out *o, const struct inode_rec *recs)
+{
+	uint8_t *raw = calloc(1, b->z.isize);
+	int rc = raw == NULL ? -ENOMEM : 0;
+
+	for (uint32_t i = 0; i < b->n && rc == 0; i++) {
+		encode(b, b->inodes[i], &recs[i], raw);
+		rc = build_out(o, inode_place(b, b->inodes[i]->ino), raw, b->z.isize);
+	}
+	free(raw);
+	return rc < 0 ? rc : build_out_flush(o);
+}
+
+static int zero_tables(struct create_writer *w)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->g->groups && rc == 0; i++)
+		rc = create_zero(w, w->desc[i].inode_table.v, w->g->itable_blocks);
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+int build_fill(struct create_writer *w, struct super_raw *sb, void *ctx)
+{
+	struct build *b = ctx;
+	struct build_out o = {.dev = w->dev, .buf = mem_aligned(4096, BUILD_OUT)};
+	struct inode_rec *recs = mem_array(b->n, sizeof(*recs), SIZE_MAX, b->diag);
+	int rc = o.buf == NULL || recs == NULL ? -ENOMEM : zero_tables(w);
+
+	if (rc == 0)
+		rc = write_nodes(b, &o, recs);
+	if (rc == 0)
+		rc = write_tables(b, &o, recs);
+	if (rc == 0)
+		rc = create_own_files(w, sb);
+	free(recs);
+	free(o.buf);
+	return rc;
+}
+
+int build_write(struct build *b, struct dev *dev, bool fresh)
+{
+	struct create_opts o = b->o;
+
+	o.fresh = fresh;
+	b->l.fill = build_fill;
+	b->l.fill_ctx = b;
+	return layout_write(&b->l, &o, dev, b->diag);
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Trees become images.  Entries of all sources are gathered first.  Contents of folders are read
+ * when everything has its place; those of a stream are written when they come, as soon as places
+ * are dealt out, and until then wait in a spool: at most 32 MiB, or all of it where the features
+ * want group metadata in each group.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/ctx.h"
+#include "base/mem.h"
+#include "extkit/tree.h"
+#include "fs/build.h"
+#include "fs/session.h"
+#include "tree/filter.h"
+#include "tree/gather.h"
+#include "tree/report.h"
+#include "tree/target.h"
+
+#define SPOOL_MOST ((uint64_t)32 << 20)
+#define PIECE      ((size_t)1 << 20)
+#define ENTRIES    16777216u
+#define BYTES      ((uint64_t)16 << 40)
+
+struct making {
+	struct ek_ctx *ctx;
+	struct diag *diag;
+	struct ek_create_options opt;
+	struct ek_tree_options tree;
+	struct create_opts o;
+	struct build *b;
+	struct gather g;
+	struct tree_filter *filter;
+	struct tree_source **sources;
+	size_t nsources;
+	struct tree_target target;
+	const char *path; /* NULL: only counts */
+	struct tree_report *rep;
+	int spool; /* -1: not needed yet */
+	uint64_t spooled, bytes;
+	struct gather_node **files; /* with contents, in the order they came */
+	size_t nfiles, files_cap;
+	uint8_t *piece; /* PIECE bytes, of which piece_len wait to be written at piece_at */
+	size_t piece_len;
+	uint64_t piece_at, written;
+};
+
+/* ---- contents out ---- */
+
+static int flush(struct making *m)
+{
+	struct ek_progress step = {"write files", m->written, m->bytes, "bytes"};
+	int rc = 0;
+
+	if (m->piece_len != 0)
+		rc = target_write(&m->target, m->piece_at, m->piece, m->piece_len);
+	m->written += m->piece_len;
+	m->piece_len = 0;
+	return rc < 0 ? rc : ctx_progress(m->ctx, &step);
+}
+
+/* Room for the next bytes at off, at most *len of them, behind what waits if they are neighbours.
+ */
+static int room(struct making *m, uint64_t off, size_t *len, uint8_t **ret)
+{
+	if (m->piece_len != 0 && (m->piece_at + m->piece_len != off || m->piece_len == PIECE ||
+				  (*len > PIECE - m->piece_len && *len <= PIECE / 2))) {
+		int rc = flush(m);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (m->piece_len == 0)
+		m->piece_at = off;
+	*len = MIN(*len, PIECE - m->piece_len);
+	*ret = m->piece + m->piece_len;
+	return 0;
+}
+
+/* Where the bytes of a file come from: its source, or the spool. */
+static int fetch(struct making *m, struct tree_source *s, const struct gather_node *n, uint64_t off,
+		 void *buf, size_t len, uint64_t *spool_at)
+{
+	ssize_t did;
+
+	if (s != NULL)
+		return s->ops->read(s, n->i.token, off, buf, len);
+	did = pread(m->spool, buf, len, (off_t)*spool_at);
+	*spool_at += len;
+	return did == (ssize_t)len ? 0
+				   : diag_errno(m->diag, did < 0 ? -errno : -EIO, "cannot spool");
+}
+
+/* One run of blocks; its last may end behind the file. */
+static int copy_run(struct making *m, struct tree_source *s, const struct gather_node *n,
+		    const struct build_run *r, uint64_t *spool_at)
+{
+	uint32_t bs = build_block_size(m->b);
+	uint64_t from = (uint64_t)r->lblk * bs, to = from + (uint64_t)r->len * bs,
+		 at = r->pblk * bs;
+	uint64_t limit = build_limit(m->b) * bs;
+	int rc = 0;
+
+	while (from < to && rc == 0) {
+		size_t len = (size_t)MIN(to - from, (uint64_t)PIECE), n_read;
+		uint8_t *p;
+
+		rc = room(m, at, &len, &p);
+		if (rc < 0)
+			break;
+		n_read = (size_t)MIN((uint64_t)len, n->i.size - from);
+		rc = fetch(m, s, n, from, p, n_read, spool_at);
+		memset(p + n_read, 0, len - n_read);
+		if (limit == 0 || at + len <= limit) /* else it is only counted */
+			m->piece_len += len;
+		from += len;
+		at += len;
+	}
+	return rc;
+}
+
+static int copy_file(struct making *m, struct tree_source *s, const struct gather_node *n)
+{
+	uint64_t spool_at = n->i.token;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n->i.nruns && rc == 0; i++)
+		rc = copy_run(m, s, n, &n->i.runs[i], &spool_at);
+	return rc;
+}
+
+/* ---- the spool ---- */
+
+/* Memory, or a file without a name beside the target when everything must wait. */
+static int open_spool(struct making *m)
+{
+	const char *slash = m->target.path != NULL ? strrchr(m->target.path, '/') : NULL;
+	char folder[4096] = ".";
+
+	if (slash != NULL && (size_t)(slash - m->target.path) < sizeof(folder) - 1) {
+		memcpy(folder, m->target.path, (size_t)(slash - m->target.path) + 1);
+		folder[slash - m->target.path + 1] = '\0';
+	}
+	m->spool = build_can_settle(m->b) ? memfd_create("extkit", MFD_CLOEXEC)
+					  : open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (m->spool < 0)
+		m->spool = memfd_create("extkit", MFD_CLOEXEC);
+	return m->spool < 0 ? diag_errno(m->diag, -errno, "cannot spool") : 0;
+}
+
+static int spool_run(struct making *m, struct tree_source *s, const struct gather_node *n,
+		     const struct build_run *r)
+{
+	uint32_t bs = build_block_size(m->b);
+	uint64_t from = (uint64_t)r->lblk * bs;
+	uint64_t to = MIN(from + (uint64_t)r->len * bs, n->i.size);
+	int rc = 0;
+
+	while (from < to && rc == 0) {
+		size_t len = (size_t)MIN(to - from, (uint64_t)PIECE);
+
+		rc = s->ops->read(s, n->i.token, from, m->piece, len);
+		if (rc == 0 && pwrite(m->spool, m->piece, len, (off_t)m->spooled) != (ssize_t)len)
+			rc = diag_errno(m->diag, -EIO, "cannot spool");
+		m->spooled += len;
+		from += len;
+	}
+	return rc;
+}
+
+static int spool_file(struct making *m, struct tree_source *s, struct gather_node *n)
+{
+	uint64_t at = m->spooled;
+	int rc = m->spool < 0 ? open_spool(m) : 0;
+
+	for (uint32_t i = 0; i < n->i.nruns && rc == 0; i++)
+		rc = spool_run(m, s, n, &n->i.runs[i]);
+	n->i.token = at;
+	return rc;
+}
+
+/* Places are dealt out from here on; what was spooled goes there. */
+static int settle(struct making *m)
+{
+	int rc = build_settle(m->b);
+
+	for (size_t i = 0; i < m->nfiles && rc == 0 && m->path != NULL; i++) {
+		struct gather_node *n = m->files[i];
+
+		if (n->has_contents && n->i.origin == NULL)
+			rc = copy_file(m, NULL, n);
+	}
+	if (rc == 0)
+		rc = flush(m);
+	if (m->spool >= 0)
+		close(m->spool);
+	m->spool = -1;
+	return rc;
+}
+
+/* ---- entries in ---- */
+
+static int ask_space(struct making *m, struct gather_node *n, const struct tree_entry *e)
+{
+	int rc = 0;
+
+	if (e->data == NULL) {
+		rc = build_data(m->b, &n->i, 0, e->size);
+		m->bytes += e->size;
+	}
+	for (size_t i = 0; i < e->ndata && rc == 0; i++) {
+		rc = build_data(m->b, &n->i, e->data[i].from, e->data[i].to);
+		m->bytes += e->data[i].to - e->data[i].from;
+	}
+	if (rc == 0 && m->bytes > m->tree.max_bytes)
+		rc = diag_set(m->diag, -EFBIG, "tree: bytes: more than %llu",
+			      (unsigned long long)m->tree.max_bytes);
+	if (rc == 0)
+		rc = build_space(m->b, &n->i);
+	return rc;
+}
+
+static uint64_t run_bytes(const struct making *m, const struct gather_node *n)
+{
+	uint64_t blocks = 0;
+
+	for (uint32_t i = 0; i < n->i.nruns; i++)
+		blocks += n->i.runs[i].len;
+	return blocks * build_block_size(m->b);
+}
+
+/* Contents of a stream: out, if there is a place; else into the spool while that is small. */
+static int take_stream(struct making *m, struct tree_source *s, struct gather_node *n)
+{
+	int rc = 0;
+
+	n->i.origin = NULL;
+	if (!build_settled(m->b) && build_can_settle(m->b) &&
+	    m->spooled + run_bytes(m, n) > SPOOL_MOST) {
+		/* this one waits as well, but its contents are still to be read */
+		n->has_contents = false;
+		rc = settle(m);
+		n->has_contents = true;
+	}
+	if (rc < 0)
+		return rc;
+	if (m->path == NULL) {
+		m->spooled += build_settled(m->b) ? 0 : run_bytes(m, n);
+		return 0;
+	}
+	return build_settled(m->b) ? copy_file(m, s, n) : spool_file(m, s, n);
+}
+
+static int take_contents(struct making *m, struct tree_source *s, struct gather_node *n,
+			 const struct tree_entry *e)
+{
+	int rc = mem_grow((void **)&m->files, &m->files_cap, m->nfiles + 1, sizeof(*m->files));
+
+	if (rc == 0)
+		rc = ask_space(m, n, e);
+	if (rc < 0)
+		return rc;
+	n->has_contents = true;
+	n->i.token = e->token;
+	n->i.origin = s->later ? s : NULL;
+	m->files[m->nfiles++] = n;
+	m->rep->r.entries = m->g.entries;
+	return s->later ? 0 : take_stream(m, s, n);
+}
+
+static int take_entry(struct making *m, struct tree_source *s, struct tree_entry *e)
+{
+	struct ek_progress step = {"read names", m->g.entries, 0, "files"};
+	struct gather_node *n;
+	int rc = filter_apply(m->filter, e);
+
+	if (rc == 0 && S_ISDIR(e->mode) && s->ops->prune != NULL)
+		s->ops->prune(s);
+	if (rc <= 0)
+		return rc;
+	if (m->g.entries >= m->tree.max_entries)
+		return diag_set(m->diag, -EFBIG, "tree: entries: more than %llu",
+				(unsigned long long)m->tree.max_entries);
+	rc = gather_add(&m->g, s, e, &n);
+	if (rc == 0 && n != NULL)
+		rc = take_contents(m, s, n, e);
+	if (rc == 0 && (m->g.entries & 1023) == 0)
+		rc = ctx_progress(m->ctx, &step);
+	return rc;
+}
+
+/* Whether nothing can follow, even when the caller would go on. */
+static bool ends_all(int rc)
+{
+	return rc == -ENOMEM || rc == -ENOSPC || rc == -ECANCELED || rc == -EFBIG || rc == -EIO;
+}
+
+static int take_source(struct making *m, struct tree_source *s)
+{
+	struct tree_entry e;
+	int rc;
+
+	for (;;) {
+		e.path = NULL;
+		rc = s->ops->next(s, &e);
+		if (rc == 0)
+			return 0;
+		if (rc == 1)
+			rc = take_entry(m, s, &e);
+		if (rc >= 0)
+			continue;
+		if ((m->tree.flags & EK_TREE_KEEP_GOING) == 0 || ends_all(rc) || e.path == NULL)
+			return rc;
+		if (S_ISDIR(e.mode) && s->ops->prune != NULL)
+			s->ops->prune(s);
+		report_issue(m->rep, rc, e.path, m->diag);
+	}
+}
+
+static int take_sources(struct making *m)
+{
+	int rc = 0;
+
+	m->sources =
+	    mem_array(m->tree.nsources + 1, sizeof(struct tree_source *), MEM_CAP, m->diag);
+	if (m->sources == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->tree.nsources && rc == 0; i++) {
+		rc = tree_open(m->ctx, m->tree.sources[i], &m->sources[i]);
+		if (rc < 0)
+			return rc;
+		m->nsources = i + 1;
+		m->g.source = (unsigned)i;
+		rc = take_source(m, m->sources[i]);
+	}
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+static int copy_waiting(struct making *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
+		struct gather_node *n = m->files[i];
+
+		if (n->has_contents && (n->i.origin != NULL || m->spool >= 0))
+			rc = copy_file(m, n->i.origin, n);
+	}
+	return rc < 0 ? rc : flush(m);
+}
+
+static void fill_report(struct making *m, const struct build_bill *bill)
+{
+	struct ek_tree_report *r = &m->rep->r;
+
+	r->bytes = build_bytes(m->b);
+	r->blocks = bill->blocks;
+	r->data = bill->data;
+	r->folders = bill->folders;
+	r->links = bill->links;
+	r->xattrs = bill->xattrs;
+	r->maps = bill->maps;
+	r->tables = bill->tables;
+	r->supers = bill->heads;
+	r->journal = bill->journal;
+	r->other = bill->other;
+	r->free = bill->free;
+	r->block_size = bill->block_size;
+	r->inodes = bill->inodes;
+	r->inodes_used = bill->inodes_used;
+	r->entries = m->g.entries;
+}
+
+static int plan(struct making *m)
+{
+	uint32_t bs = build_block_size(m->b);
+	struct build_inode *lost = NULL;
+	struct build_bill bill;
+	int rc = 0;
+
+	if ((m->opt.flags & EK_CREATE_NO_LOST_FOUND) == 0)
+		rc = gather_lost_found(&m->g, MIN(MAX(16384 / bs, 2u), 12u), &lost);
+	if (rc == 0)
+		rc = gather_finish(&m->g);
+	if (rc == 0)
+		rc = build_plan(m->b, m->g.list, m->g.n, lost, &bill);
+	if (rc == 0)
+		fill_report(m, &bill);
+	return rc;
+}
+
+static int write_image(struct making *m)
+{
+	int rc = target_fit(&m->target, build_bytes(m->b));
+
+	if (rc == 0)
+		rc = copy_waiting(m);
+	if (rc == 0)
+		rc = build_write(m->b, m->target.dev, m->target.fresh);
+	return rc < 0 ? rc : target_place(&m->target);
+}
+
+static int make(struct making *m)
+{
+	enum build_size how = m->tree.how == EK_SIZE_AUTO  ? BUILD_AUTO
+			      : m->tree.how == EK_SIZE_MIN ? BUILD_MIN
+							   : BUILD_FIXED;
+	int rc = build_open(&m->o, how, m->tree.free_bytes, m->diag, &m->b);
+
+	if (rc < 0)
+		return rc;
+	m->g.b = m->b;
+	m->g.diag = m->diag;
+	m->g.now = m->o.now;
+	rc = gather_begin(&m->g);
+	if (rc == 0)
+		rc = filter_open(&m->tree, m->o.now, m->diag, &m->filter);
+	if (rc == 0 && m->path != NULL)
+		rc = target_open(m->path, &m->opt, m->o.size, m->diag, &m->target);
+	if (rc == 0)
+		rc = take_sources(m);
+	if (rc == 0)
+		rc = plan(m);
+	if (rc == 0 && m->path != NULL)
+		rc = write_image(m);
+	return rc;
+}
+
+static void release(struct making *m)
+{
+	for (size_t i = 0; i < m->nsources; i++)
+		m->sources[i]->ops->close(m->sources[i]);
+	free(m->sources);
+	filter_close(m->filter);
+	target_close(&m->target);
+	gather_end(&m->g);
+	build_close(m->b);
+	if (m->spool >= 0)
+		close(m->spool);
+	free(m->files);
+	free(m->piece);
+}
+
+/* Options as the layers below want them; blocks are 4 KiB unless something else is said, whatever
+ * the size: attributes of trees do not fit smaller ones. */
+static int take_options(struct making *m)
+{
+	uint64_t bytes = 0;
+	int rc = 0;
+
+	if (m->opt.block_size == 0)
+		m->opt.block_size = 4096;
+	if (m->tree.how == EK_SIZE_GIVEN) {
+		rc = create_choose_bytes(m->path != NULL ? m->path : "", &m->opt, m->diag, &bytes);
+		if (rc < 0)
+			return rc;
+	}
+	if (m->tree.max_entries == 0)
+		m->tree.max_entries = ENTRIES;
+	if (m->tree.max_bytes == 0)
+		m->tree.max_bytes = BYTES;
+	rc = create_options(&m->opt, bytes, m->diag, &m->o);
+	m->piece = mem_aligned(4096, PIECE);
+	m->rep = mem_zero(sizeof(*m->rep));
+	if (rc == 0 && (m->piece == NULL || m->rep == NULL))
+		rc = diag_set(m->diag, -ENOMEM, "out of memory for the tree");
+	return rc;
+}
+
+int ek_create_tree(struct ek_ctx *ctx, const char *path, const struct ek_create_options *opt,
+		   const struct ek_tree_options *tree, struct ek_tree_report **ret)
+{
+	struct making m = {.ctx = ctx, .diag = &ctx->diag, .path = path, .spool = -1};
+	int rc;
+
+	diag_clear(m.diag);
+	m.opt.size = sizeof(m.opt);
+	m.tree.size = sizeof(m.tree);
+	session_hand_out(&m.opt, opt->size, opt, sizeof(m.opt));
+	session_hand_out(&m.tree, tree->size, tree, sizeof(m.tree));
+	if ((m.opt.flags & EK_CREATE_DRY_RUN) != 0)
+		m.path = NULL;
+	rc = take_options(&m);
+	if (rc == 0)
+		rc = make(&m);
+	release(&m);
+	if (rc < 0) {
+		if (m.rep != NULL)
+			ek_tree_report_free(&m.rep->r);
+		return diag_errno(&ctx->diag, rc, "cannot make %s",
+				  path != NULL ? path : "an image");
+	}
+	*ret = &m.rep->r;
+	return 0;
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit create --from
+
+load ../lib/common
+
+# plain_tree DIR: what an ordinary user can make.
+plain_tree() {
+	mkdir -p "$1/a/b" "$1/many"
+	printf hello >"$1/a/f"
+	ln "$1/a/f" "$1/a/b/g"
+	ln -s ../a/f "$1/many/link"
+	(cd "$1/many" && seq -f 'a-rather-long-name-for-file-%05.0f' 1200 | xargs touch)
+	head -c 3000000 /dev/urandom >"$1/big"
+	: >"$1/empty"
+	truncate -s 30M "$1/sparse"
+	printf end | dd of="$1/sparse" bs=1 seek=20000000 conv=notrunc status=none
+	touch -d '1960-06-01 12:00:00.123456789' "$1/empty"
+}
+
+@test "a folder becomes an image that is clean and has every byte" {
+	plain_tree t
+	x 0 create --size auto --from t a.img
+	clean a.img
+	x 0 get -R a.img out
+	rmdir out/lost+found
+	diff -r t out
+	equal "$(stat -c %y out/empty)" "1960-06-01 12:00:00.123456789 +0000"
+	equal "$(stat -c %i out/a/f)" "$(stat -c %i out/a/b/g)"
+	[ "$(du -k out/sparse | cut -f1)" -lt 100 ]
+}
+
+@test "size tells to the byte what create makes" {
+	plain_tree t
+	need_json
+	local how
+	for how in auto min; do
+		x 0 size --json --size $how t
+		local bytes
+		bytes=$(json 'd["bytes"]')
+		x 0 create --size $how --from t $how.img
+		equal "$(stat -c %s $how.img)" "$bytes"
+		clean $how.img
+	done
+}
+
+@test "a size that is too small is refused with what is missing, and what was there stays" {
+	plain_tree t
+	echo old >a.img
+	x 4 create --size 1M --from t a.img
+	one_error_line create
+	has "$err" "blocks of 4096 bytes"
+	equal "$(cat a.img)" old
+	equal "$(ls)" "a.img
+t"
+}
+
+@test "the same tree gives the same bytes whatever the order and umask" {
+	plain_tree t
+	cp -a t u
+	mv u/a u/z && mv u/z u/a
+	touch -r t u && touch -r t/a u/a
+	export SOURCE_DATE_EPOCH=1700000000
+	x 0 create --seed v1 --size auto --from t a.img
+	umask 077
+	TZ=Asia/Tokyo x 0 create --seed v1 --size auto --from u b.img
+	cmp a.img b.img
+}
+
+@test "an archive on standard input is streamed into the image" {
+	plain_tree t
+	need tar zstd
+	tar --sort=name --format=posix -C t -c . | zstd -q >t.tar.zst
+	"$EXTKIT" create --size auto --from - a.img <t.tar.zst
+	clean a.img
+	x 0 get -R a.img out
+	rmdir out/lost+found
+	diff -r t out
+}
+
+@test "every kind of file arrives in the kernel as it was" {
+	need_root "make device nodes"
+	need python3
+	python3 "$SRC/tests/tools/full-tree" make full
+	x 0 create --size auto --from full a.img
+	clean a.img
+	mount_image a.img mnt ro
+	python3 "$SRC/tests/tools/full-tree" compare full mnt
+}
