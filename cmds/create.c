@@ -277,8 +277,7 @@ COMMAND(create) = {
 	"times, further names, attributes, access lists, holes. What cannot be kept ends the "
 	"command. Blocks are 4 KiB, there are as many inodes as the tree needs and the size "
 	"allows, "
-	"and a regular file takes its place only when it is whole. Without a type of their own, "
-	"sources are told by what they are."),
+	"and a regular file takes its place only when it is whole."),
     .options = create_options,
     .examples = create_examples,
     .min_args = 1,
