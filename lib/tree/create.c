@@ -61,7 +61,7 @@ static int flush(struct making *m)
 	int rc = 0;
 
 	if (m->piece_len != 0)
-		rc = target_write(&m->target, m->piece_at, m->piece, m->piece_len);
+		rc = tree_target_write(&m->target, m->piece_at, m->piece, m->piece_len);
 	m->written += m->piece_len;
 	m->piece_len = 0;
 	return rc < 0 ? rc : ctx_progress(m->ctx, &step);
@@ -401,13 +401,13 @@ static int plan(struct making *m)
 
 static int write_image(struct making *m)
 {
-	int rc = target_fit(&m->target, build_bytes(m->b));
+	int rc = tree_target_fit(&m->target, build_bytes(m->b));
 
 	if (rc == 0)
 		rc = copy_waiting(m);
 	if (rc == 0)
 		rc = build_write(m->b, m->target.dev, m->target.fresh);
-	return rc < 0 ? rc : target_place(&m->target);
+	return rc < 0 ? rc : tree_target_place(&m->target);
 }
 
 static int make(struct making *m)
@@ -426,7 +426,7 @@ static int make(struct making *m)
 	if (rc == 0)
 		rc = filter_open(&m->tree, m->o.now, m->diag, &m->filter);
 	if (rc == 0 && m->path != NULL)
-		rc = target_open(m->path, &m->opt, m->o.size, m->diag, &m->target);
+		rc = tree_target_open(m->path, &m->opt, m->o.size, m->diag, &m->target);
 	if (rc == 0)
 		rc = take_sources(m);
 	if (rc == 0)
@@ -442,7 +442,7 @@ static void release(struct making *m)
 		m->sources[i]->ops->close(m->sources[i]);
 	free(m->sources);
 	filter_close(m->filter);
-	target_close(&m->target);
+	tree_target_close(&m->target);
 	gather_end(&m->g);
 	build_close(m->b);
 	if (m->spool >= 0)

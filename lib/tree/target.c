@@ -97,7 +97,7 @@ static int open_place(const char *path, const struct ek_create_options *opt, uin
 			      &t->dev);
 }
 
-int target_open(const char *path, const struct ek_create_options *opt, uint64_t bytes,
+int tree_target_open(const char *path, const struct ek_create_options *opt, uint64_t bytes,
 		struct diag *d, struct tree_target *t)
 {
 	int rc;
@@ -110,7 +110,7 @@ int target_open(const char *path, const struct ek_create_options *opt, uint64_t 
 	return rc;
 }
 
-int target_write(struct tree_target *t, uint64_t off, const void *buf, size_t len)
+int tree_target_write(struct tree_target *t, uint64_t off, const void *buf, size_t len)
 {
 	if (t->temp != NULL && off + len > t->dev->size) {
 		int rc = dev_resize(t->dev, (off + len + STEP - 1) / STEP * STEP);
@@ -121,7 +121,7 @@ int target_write(struct tree_target *t, uint64_t off, const void *buf, size_t le
 	return dev_write(t->dev, off, buf, len);
 }
 
-int target_fit(struct tree_target *t, uint64_t bytes)
+int tree_target_fit(struct tree_target *t, uint64_t bytes)
 {
 	if (t->temp != NULL)
 		return dev_resize(t->dev, bytes);
@@ -131,7 +131,7 @@ int target_fit(struct tree_target *t, uint64_t bytes)
 	return 0;
 }
 
-int target_place(struct tree_target *t)
+int tree_target_place(struct tree_target *t)
 {
 	if (t->temp == NULL)
 		return 0;
@@ -142,7 +142,7 @@ int target_place(struct tree_target *t)
 	return 0;
 }
 
-void target_close(struct tree_target *t)
+void tree_target_close(struct tree_target *t)
 {
 	if (t->dev != t->file)
 		dev_close(t->dev);

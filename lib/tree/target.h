@@ -22,19 +22,19 @@ struct tree_target {
 	bool fresh; /* reads as zeros */
 };
 
-int target_open(const char *path, const struct ek_create_options *opt, uint64_t bytes,
+int tree_target_open(const char *path, const struct ek_create_options *opt, uint64_t bytes,
 		struct diag *d, struct tree_target *t);
 
 /* Bytes at off; a file of its own grows. */
-int target_write(struct tree_target *t, uint64_t off, const void *buf, size_t len);
+int tree_target_write(struct tree_target *t, uint64_t off, const void *buf, size_t len);
 
 /* The filesystem has so many bytes. */
-int target_fit(struct tree_target *t, uint64_t bytes);
+int tree_target_fit(struct tree_target *t, uint64_t bytes);
 
 /* Whole: it takes the place of what is there. */
-int target_place(struct tree_target *t);
+int tree_target_place(struct tree_target *t);
 
 /* What was not placed goes. */
-void target_close(struct tree_target *t);
+void tree_target_close(struct tree_target *t);
 
 #endif
