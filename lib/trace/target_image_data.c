@@ -100,12 +100,12 @@ int image_op_copy(struct image_target *t, const struct op *o)
 	struct open_file *from = o->handle != 0 ? image_file(t, o->handle) : NULL;
 	struct open_file *to = image_file(t, o->handle2);
 	struct pc_source outside = {t->pattern, PATTERN_BYTES}, inside = {t->copy, 0};
-	uint64_t done = 0;
+	uint64_t done = 0, end = o->len;
 
 	if (to == NULL || (o->handle != 0 && from == NULL))
 		return -EBADF;
-	while (done < o->len) {
-		uint64_t n = MIN(o->len - done, (uint64_t)COPY_BYTES), want = n;
+	while (done < end) {
+		uint64_t n = MIN(end - done, (uint64_t)COPY_BYTES), want = n;
 		int64_t rc = (int64_t)n;
 
 		if (from != NULL) {
@@ -113,10 +113,11 @@ int image_op_copy(struct image_target *t, const struct op *o)
 			n = MIN(n, COPY_BYTES - (o->off + done) % PAGE_BYTES);
 			rc = pc_splice(&t->task, from->inode, o->off + done, n, want, t->copy,
 				       &from->reads);
-			if (rc < (int64_t)n && rc >= 0)
-				memset(t->copy + rc, 0, n - (uint64_t)rc);
+			if (rc >= 0 && rc < (int64_t)n) /* the source ends here */
+				end = done + (uint64_t)rc;
+			n = rc >= 0 ? (uint64_t)rc : n;
 		}
-		if (rc >= 0)
+		if (rc > 0)
 			rc = pc_write(&t->task, to->inode, o->off2 + done, n,
 				      from != NULL ? &inside : &outside, to->sync);
 		if (rc < 0)

@@ -111,3 +111,11 @@ fuzz() { # BLOCK SEED [OPTION...]
 		fuzz 1024 1 --trace=split.wtr
 	done
 }
+
+@test "a copy ends where its source ends" {
+	printf '%s\n' '#wtrace 1' '#hz 250' '#clock realtime start=1700000000.0' '%ops' \
+		'1000000 1 open h1 /a rw flags=creat,excl mode=0644 new' '2000000 1 write h1 0 5000' \
+		'3000000 1 open h2 /b rw flags=creat,excl mode=0644 new' '4000000 1 copy h1 1000 h2 300 65536' \
+		'5000000 1 copy h1 5000 h2 0 1000' '6000000 1 close h2' >short.wtr
+	fuzz 4096 1 --trace=short.wtr
+}
