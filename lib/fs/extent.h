@@ -12,6 +12,8 @@
 #include "fs/inode.h"
 #include "ondisk/extent.h"
 
+struct map;
+
 #define PATH_LEVELS (EXTENT_MAX_DEPTH + 1)
 
 struct ext_level {
@@ -65,6 +67,10 @@ enum ext_insert_flag {
 /* Adds e, whose range is unmapped, next to the path's position.  The path is valid afterwards and
  * stands on e (or on the extent that e merged into). */
 int ext_insert(struct task *t, struct ext_path *p, const struct extent *e, unsigned flags);
+
+/* Maps the hole at m->lblk, to which the path leads, as MAP_ flags say: m gets what was mapped, at
+ * most up to the next extent.  mb_flags are those of the allocation. */
+int ext_fill(struct task *t, struct ext_path *p, struct map *m, unsigned mb_flags, unsigned flags);
 
 /* Joins the extent at the path's position with its neighbours in the leaf, and a lone small leaf
  * with the root. The caller has write access to the leaf and dirties it. */
