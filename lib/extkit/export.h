@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trees of an image into a folder of the host.
+ * Trees of an image into a folder of the host, an archive or a manifest.
  *
  * The image is not trusted: nothing is ever written outside of the folder, no link is followed, no
  * file that is there is overwritten, and what could gain rights (device nodes, set-user-ID bits,
@@ -81,6 +81,34 @@ EK_EXPORT EK_MUST int ek_export(struct ek_inode *inode, const char *dest,
  * when the new one is whole.  *ret_bytes may be NULL. */
 EK_EXPORT EK_MUST int ek_export_file(struct ek_inode *inode, const char *dest,
 				     const struct ek_export_options *opt, uint64_t *ret_bytes);
+
+enum ek_stream_format {
+	EK_FORMAT_TAR = 0, /* pax: keeps all but sockets and project numbers */
+	EK_FORMAT_CPIO,    /* newc: no attributes, flags, parts of seconds, nor files of 4 GiB */
+	EK_FORMAT_SPEC     /* a manifest (doc/SPEC.md): keeps everything */
+};
+
+enum ek_stream_flag {
+	EK_STREAM_KEEP_GOING = 1 << 0 /* what the format cannot keep is an issue */
+};
+
+/* Zero is a good value for every member but size. */
+struct ek_stream_options {
+	size_t size;        /* sizeof(struct ek_stream_options) */
+	unsigned flags;     /* enum ek_stream_flag, or'ed */
+	unsigned format;    /* enum ek_stream_format */
+	const char *filter; /* of an archive: "gzip", "zstd", "xz"...; NULL: none */
+};
+
+struct ek_tree_report;
+
+/* Writes what is below inode, a folder, to fd, names of a folder in the order of their bytes: the
+ * same tree gives the same bytes.  -EOPNOTSUPP for what the format cannot keep, unless it is to go
+ * on; what was written until then is no whole archive.  *ret (tree.h, which frees it) has entries,
+ * failed and issues. */
+EK_EXPORT EK_MUST int ek_export_stream(struct ek_inode *inode, int fd,
+				       const struct ek_stream_options *opt,
+				       struct ek_tree_report **ret);
 
 /* Accepts NULL. */
 EK_EXPORT void ek_export_report_free(struct ek_export_report *report);

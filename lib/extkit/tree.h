@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whole trees into new images.
+ * Whole trees into images.
  *
  *	const char *from[] = {"rootfs"};
  *	struct ek_create_options opt = {.size = sizeof(opt)};
@@ -109,6 +109,17 @@ struct ek_tree_report {
  * and -EINVAL for a source that makes no sense, with the place.  *ret is set on success only. */
 EK_EXPORT EK_MUST int ek_create_tree(struct ek_ctx *ctx, const char *path,
 				     const struct ek_create_options *opt,
+				     const struct ek_tree_options *tree,
+				     struct ek_tree_report **ret);
+
+struct ek_image;
+
+/* The same sources into an image that was opened with EK_IMAGE_WRITE, below its folder path.  how
+ * and free_bytes do not count.  Files are replaced, folders joined; each entry is there whole or
+ * not at all, and a failure leaves those before it.  ek_create_tree with a NULL path reads the
+ * sources to their ends without an image, and so tells beforehand whether they make sense.  *ret
+ * has entries, failed and issues. */
+EK_EXPORT EK_MUST int ek_import_tree(struct ek_image *img, const char *path,
 				     const struct ek_tree_options *tree,
 				     struct ek_tree_report **ret);
 

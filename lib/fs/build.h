@@ -145,7 +145,8 @@ int build_plan(struct build *b, struct build_inode **inodes, uint32_t n, struct 
 /* The filesystem's size in bytes after build_plan. */
 uint64_t build_bytes(const struct build *b);
 
-/* Writes everything but contents; the superblock last. */
+/* Writes everything but contents; the superblock last, behind a flush.  fresh: dev reads as zeros,
+ * and is flushed by the caller: nobody takes it for a filesystem before that. */
 int build_write(struct build *b, struct dev *dev, bool fresh);
 
 #endif

@@ -37,7 +37,8 @@ struct build {
 	uint32_t n, extra_inodes; /* of values */
 	uint32_t *dirs;           /* folders of each group */
 	uint32_t orphan_ino;
-	bool no_journal; /* too small for one */
+	uint32_t without; /* features that a size was too small for */
+	const struct build_inode *lost;
 	struct build_bill bill;
 };
 

@@ -37,8 +37,9 @@ static uint32_t generation(const struct build *b, uint32_t ino)
 }
 
 /* Numbers in the order of the list: root, lost+found, the orphan file's, then the others. */
-static void number_inodes(struct build *b, const struct build_inode *lost)
+static void number_inodes(struct build *b)
 {
+	const struct build_inode *lost = b->lost;
 	uint32_t next = INUM_FIRST + (lost != NULL ? 1 : 0);
 
 	b->orphan_ino = 0;
@@ -49,13 +50,14 @@ static void number_inodes(struct build *b, const struct build_inode *lost)
 
 		x->ino = i == 0 ? INUM_ROOT : x == lost ? INUM_FIRST : next++;
 		x->generation = i == 0 ? 0 : generation(b, x->ino);
-		x->links = 0;
 	}
 	b->l.inodes_used = next - 1;
 }
 
 static int count_links(struct build *b)
 {
+	for (uint32_t i = 0; i < b->n; i++)
+		b->inodes[i]->links = 0;
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct build_inode *x = b->inodes[i];
 
@@ -438,15 +440,17 @@ static uint64_t wanted_inodes(const struct build *b, uint64_t blocks)
 /* A log in a filesystem that is too small for one would be the greater part of it. */
 static void choose_journal(struct build *b, uint64_t blocks)
 {
+	const uint32_t needs = COMPAT_HAS_JOURNAL | COMPAT_ORPHAN_FILE | COMPAT_FAST_COMMIT;
+
 	if (b->how == BUILD_FIXED || b->o.journal_blocks != 0)
 		return;
-	if (b->no_journal && create_default_journal(blocks) != 0) {
-		b->no_journal = false;
-		b->o.compat |= COMPAT_HAS_JOURNAL;
-	} else if ((b->o.compat & COMPAT_HAS_JOURNAL) != 0 && create_default_journal(blocks) == 0) {
-		b->no_journal = true;
-		b->o.compat &= ~(uint32_t)COMPAT_HAS_JOURNAL;
+	b->o.compat |= b->without;
+	b->without = 0;
+	if ((b->o.compat & COMPAT_HAS_JOURNAL) != 0 && create_default_journal(blocks) == 0) {
+		b->without = b->o.compat & needs;
+		b->o.compat &= ~needs;
 	}
+	number_inodes(b);
 }
 
 /* The size that holds what was placed and what shall be left. */
@@ -462,12 +466,22 @@ static uint64_t next_size(struct build *b, uint64_t blocks, uint64_t end)
 	return blocks;
 }
 
+/* Bitmaps of inodes are one block in each group, so many inodes want many groups. */
+static uint64_t least_blocks(const struct build *b, uint64_t inodes)
+{
+	uint64_t groups = DIV_UP(inodes, (uint64_t)b->z.bs * 8);
+	uint64_t head = (uint64_t)b->z.itable + b->reserve + b->z.gdt + b->z.reserved_gdt + 16;
+
+	return groups < 2 ? 0 : b->z.first + (groups - 1) * b->z.bpg + head;
+}
+
 static int find_size(struct build *b)
 {
 	uint64_t blocks = b->data_end + b->n / (b->z.bs / b->z.isize) + 16, end, next;
 	int rc;
 
 	for (unsigned round = 0;; round++) {
+		blocks = MAX(blocks, least_blocks(b, wanted_inodes(b, blocks)));
 		choose_journal(b, blocks);
 		rc = try_size(b, blocks, wanted_inodes(b, blocks), &end);
 		if (rc < 0)
@@ -583,7 +597,8 @@ int build_plan(struct build *b, struct build_inode **inodes, uint32_t n, struct 
 	b->inodes = inodes;
 	b->n = n;
 	b->data_end = b->space.cursor;
-	number_inodes(b, lost);
+	b->lost = lost;
+	number_inodes(b);
 	rc = count_links(b);
 	if (rc == 0)
 		rc = plan_folders(b);

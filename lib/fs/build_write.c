@@ -189,6 +189,7 @@ int build_write(struct build *b, struct dev *dev, bool fresh)
 	struct create_opts o = b->o;
 
 	o.fresh = fresh;
+	o.unflushed = fresh;
 	b->l.fill = build_fill;
 	b->l.fill_ctx = b;
 	return layout_write(&b->l, &o, dev, b->diag);

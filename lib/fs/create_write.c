@@ -187,12 +187,12 @@ static int write_supers(struct create_writer *w, struct super_raw *sb)
 	if (rc == 0)
 		rc = write_table(w, table);
 	free(table);
-	if (rc == 0)
+	if (rc == 0 && !w->o->unflushed)
 		rc = dev_flush(w->dev);
 	super_seal(sb);
 	if (rc == 0)
 		rc = dev_write(w->dev, SUPER_OFFSET, sb, sizeof(*sb));
-	return rc < 0 ? rc : dev_flush(w->dev);
+	return rc < 0 || w->o->unflushed ? rc : dev_flush(w->dev);
 }
 
 /* Nobody has it mounted. */

@@ -20,6 +20,7 @@
 #define NO_ID     0xffffffffu
 #define ROWS_MAX  8191u /* what an attribute holds */
 #define ROW_BYTES 8u
+#define MASK      0x10u
 
 struct row {
 	uint16_t tag, perm;
@@ -81,7 +82,8 @@ static int set_attribute(struct xattr_list *l, const char *name, struct row *row
 	return rc;
 }
 
-static int take_list(struct archive_entry *a, struct xattr_list *l, int type, const char *name)
+static int take_list(struct archive_entry *a, struct xattr_list *l, int type, const char *name,
+		     uint32_t *mode)
 {
 	int n = archive_entry_acl_reset(a, type), got, permset, tag, qual, rc = 0;
 	struct row *rows;
@@ -102,18 +104,23 @@ static int take_list(struct archive_entry *a, struct xattr_list *l, int type, co
 			break;
 		rc = take_row(permset, tag, qual, &rows[count++]);
 	}
+	for (size_t i = 0; i < count && rc == 0 && type == ARCHIVE_ENTRY_ACL_TYPE_ACCESS; i++) {
+		if (rows[i].tag == MASK)
+			*mode = (*mode & ~070u) | (uint32_t)(rows[i].perm & 7) << 3;
+	}
 	if (rc == 0)
 		rc = set_attribute(l, name, rows, count);
 	free(rows);
 	return rc;
 }
 
-int acl_from_archive(struct archive_entry *a, struct xattr_list *l)
+int acl_from_archive(struct archive_entry *a, struct xattr_list *l, uint32_t *mode)
 {
-	int rc = take_list(a, l, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, "system.posix_acl_access");
+	int rc = take_list(a, l, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, "system.posix_acl_access", mode);
 
 	return rc < 0 ? rc
-		      : take_list(a, l, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, "system.posix_acl_default");
+		      : take_list(a, l, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, "system.posix_acl_default",
+				  mode);
 }
 
 int acl_to_archive(struct archive_entry *a, const struct ek_xattr *x, int type)

@@ -11,12 +11,14 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "tree/filter_files.h"
 #include "tree/xattrs.h"
 
 struct tree_filter {
 	const struct ek_tree_options *opt;
 	struct ek_time now;
 	struct diag *diag;
+	struct side_files *side; /* NULL without any */
 	struct xattr_list xattrs;
 };
 
@@ -30,6 +32,15 @@ int filter_open(const struct ek_tree_options *opt, struct ek_time now, struct di
 	f->opt = opt;
 	f->now = now;
 	f->diag = d;
+	if (opt->file_contexts != NULL || opt->xattr_file != NULL || opt->fs_config != NULL) {
+		int rc =
+		    side_open(opt->file_contexts, opt->xattr_file, opt->fs_config, d, &f->side);
+
+		if (rc < 0) {
+			filter_close(f);
+			return rc;
+		}
+	}
 	*ret = f;
 	return 0;
 }
@@ -38,6 +49,7 @@ void filter_close(struct tree_filter *f)
 {
 	if (f == NULL)
 		return;
+	side_close(f->side);
 	xattr_list_free(&f->xattrs);
 	free(f);
 }
@@ -96,6 +108,14 @@ int filter_apply(struct tree_filter *f, struct tree_entry *e)
 
 	if (is_excluded(f, e->path))
 		return 0;
+	if ((o->flags & EK_TREE_NO_XATTRS) != 0)
+		e->nxattrs = 0;
+	if (f->side != NULL && e->link == NULL) {
+		int rc = side_apply(f->side, e, &f->xattrs);
+
+		if (rc < 0)
+			return rc;
+	}
 	e->uid = map_id(o->users, o->nusers, e->uid);
 	e->gid = map_id(o->groups, o->ngroups, e->gid);
 	if ((o->flags & EK_TREE_UID) != 0)
@@ -110,7 +130,5 @@ int filter_apply(struct tree_filter *f, struct tree_entry *e)
 		clamp(f, &e->ctime);
 		clamp(f, &e->crtime);
 	}
-	if ((o->flags & EK_TREE_NO_XATTRS) != 0)
-		e->nxattrs = 0;
 	return 1;
 }

@@ -173,8 +173,8 @@ static void set_numbers(struct gather *g, struct build_inode *i, const struct tr
 	i->flags = e->flags;
 	i->dev_major = e->dev_major;
 	i->dev_minor = e->dev_minor;
-	i->mtime = e->mtime;
-	i->atime = e->has_atime ? e->atime : e->mtime;
+	i->mtime = e->no_mtime ? g->now : e->mtime;
+	i->atime = e->has_atime ? e->atime : i->mtime;
 	i->ctime = e->has_ctime ? e->ctime : g->now;
 	i->crtime = e->has_crtime ? e->crtime : g->now;
 }

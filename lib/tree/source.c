@@ -51,7 +51,7 @@ int tree_clean_path(const char *where, const char *path, char *buf, struct diag 
 	return 0;
 }
 
-/* The first bytes of a regular file tell an image; all else is an archive's. */
+/* The first bytes of a regular file tell an image and a manifest; all else is an archive's. */
 static int open_file(struct ek_ctx *ctx, const char *name, struct tree_source **ret)
 {
 	uint8_t head[1084] = {0};
@@ -64,6 +64,8 @@ static int open_file(struct ek_ctx *ctx, const char *name, struct tree_source **
 	close(fd);
 	if (n == (ssize_t)sizeof(head) && head[1080] == 0x53 && head[1081] == 0xEF)
 		return tree_open_image(ctx, name, ret);
+	if (n >= 6 && (memcmp(head, "#spec", 5) == 0 || memcmp(head, "#mtree", 6) == 0))
+		return tree_open_spec(name, &ctx->diag, ret);
 	return tree_open_archive(name, &ctx->diag, ret);
 }
 

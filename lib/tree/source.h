@@ -28,8 +28,10 @@ struct tree_entry {
 	uint32_t mode;    /* type and permissions */
 	uint32_t uid, gid, project, flags;
 	uint32_t dev_major, dev_minor;
+	uint32_t nlink; /* 0: not known */
 	struct ek_time atime, mtime, ctime, crtime;
 	bool has_atime, has_ctime, has_crtime; /* else: mtime, and the time of creation twice */
+	bool no_mtime;                         /* the source tells none: the time of creation */
 	bool has_contents;                     /* false for a further name without any */
 	uint64_t size;
 	const char *target; /* of a link */
@@ -72,6 +74,7 @@ int tree_open(struct ek_ctx *ctx, const char *name, struct tree_source **ret);
 
 int tree_open_folder(const char *name, struct diag *d, struct tree_source **ret);
 int tree_open_archive(const char *name, struct diag *d, struct tree_source **ret);
+int tree_open_spec(const char *name, struct diag *d, struct tree_source **ret);
 int tree_open_image(struct ek_ctx *ctx, const char *name, struct tree_source **ret);
 
 /* The path in the form that entries have, into buf of the same size or more: leading "./" and

@@ -95,7 +95,7 @@ static int take_xattrs(struct reader *r, struct tree_entry *e)
 			rc = xattr_list_set(&r->xattrs, name, value, len);
 	}
 	if (rc == 0)
-		rc = acl_from_archive(r->entry, &r->xattrs);
+		rc = acl_from_archive(r->entry, &r->xattrs, &e->mode);
 	if (rc < 0)
 		return diag_set(r->s.diag, rc, "archive %s: attributes of an entry", r->s.name);
 	e->xattrs = r->xattrs.v;

@@ -106,6 +106,7 @@ static void take_stat(const struct ek_stat *st, struct tree_entry *e)
 	e->crtime = st->crtime;
 	e->has_atime = e->has_ctime = true;
 	e->has_crtime = st->has_crtime;
+	e->nlink = st->links;
 	e->dev_major = st->dev_major;
 	e->dev_minor = st->dev_minor;
 }
@@ -130,6 +131,7 @@ static int take(struct reader *r, const struct ek_found *f, struct tree_entry *e
 	if (rc < 0)
 		return rc;
 	take_stat(&st, e);
+	e->token = f->ino.v;
 	if (!S_ISDIR(st.mode) && st.links > 1) {
 		first = hash_find(&r->names, f->ino.v);
 		if (first != NULL) {
@@ -140,7 +142,6 @@ static int take(struct reader *r, const struct ek_found *f, struct tree_entry *e
 	}
 	if (rc == 0 && S_ISREG(st.mode)) {
 		e->size = st.bytes;
-		e->token = f->ino.v;
 		e->has_contents = st.bytes != 0;
 		rc = take_holes(r, f->inode, e);
 	} else if (rc == 0 && S_ISLNK(st.mode)) {

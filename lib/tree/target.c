@@ -64,6 +64,7 @@ static int open_beside(const char *path, const struct ek_create_options *opt, st
 		t->path = strdup(path);
 		return t->path == NULL ? -ENOMEM : open_temp(t, 0);
 	}
+	t->over = true;
 	rc = create_check_target(path, opt, t->diag);
 	if (rc < 0)
 		return rc;
@@ -98,7 +99,7 @@ static int open_place(const char *path, const struct ek_create_options *opt, uin
 }
 
 int tree_target_open(const char *path, const struct ek_create_options *opt, uint64_t bytes,
-		struct diag *d, struct tree_target *t)
+		     struct diag *d, struct tree_target *t)
 {
 	int rc;
 
@@ -133,8 +134,10 @@ int tree_target_fit(struct tree_target *t, uint64_t bytes)
 
 int tree_target_place(struct tree_target *t)
 {
-	if (t->temp == NULL)
-		return 0;
+	int rc = t->temp != NULL && t->over ? dev_flush(t->file) : 0;
+
+	if (rc < 0 || t->temp == NULL)
+		return rc;
 	if (rename(t->temp, t->path) < 0)
 		return diag_errno(t->diag, -errno, "cannot write %s", t->path);
 	free(t->temp);

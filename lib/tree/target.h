@@ -20,10 +20,11 @@ struct tree_target {
 	struct dev *file, *dev;
 	struct diag *diag;
 	bool fresh; /* reads as zeros */
+	bool over;  /* an older file goes when it is placed */
 };
 
 int tree_target_open(const char *path, const struct ek_create_options *opt, uint64_t bytes,
-		struct diag *d, struct tree_target *t);
+		     struct diag *d, struct tree_target *t);
 
 /* Bytes at off; a file of its own grows. */
 int tree_target_write(struct tree_target *t, uint64_t off, const void *buf, size_t len);
@@ -31,7 +32,8 @@ int tree_target_write(struct tree_target *t, uint64_t off, const void *buf, size
 /* The filesystem has so many bytes. */
 int tree_target_fit(struct tree_target *t, uint64_t bytes);
 
-/* Whole: it takes the place of what is there. */
+/* Whole: it takes the place of what is there, which is kept until every byte is on the host's disk.
+ * A file in nobody's place is written when the host likes, as cp leaves it. */
 int tree_target_place(struct tree_target *t);
 
 /* What was not placed goes. */

@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit export and extkit import
+
+load ../lib/common
+
+full_image() {
+	need_root "make device nodes"
+	need python3
+	python3 "$SRC/tests/tools/full-tree" make full
+	x 0 create --seed v1 --size auto --from full a.img
+}
+
+@test "an image becomes tar and an image again, and nothing is lost but the socket that tar cannot hold" {
+	full_image
+	x 6 export a.img -o a.tar
+	has "$err" "sock"
+	[ ! -e a.tar ]
+	x 8 export --keep-going a.img -o a.tar
+	chmod 644 a.tar
+	x 0 create --size auto --from a.tar b.img
+	clean b.img
+	mount_image b.img mnt ro
+	python3 "$SRC/tests/tools/full-tree" compare full mnt sock
+	[ "$(du -k mnt/sparse | cut -f1)" -lt 100 ]
+}
+
+@test "GNU tar and the kernel get from the archive what is in the image" {
+	full_image
+	need tar
+	x 8 export --keep-going a.img -o a.tar
+	mkdir out
+	tar --xattrs --xattrs-include='*' --acls -C out -xpf a.tar
+	python3 "$SRC/tests/tools/full-tree" compare full out sock
+}
+
+@test "export writes the same bytes twice, to a file and to a pipe" {
+	full_image
+	x 8 export --keep-going a.img -o a.tar
+	"$EXTKIT" export --keep-going a.img 2>/dev/null | cmp - a.tar
+}
+
+@test "cpio keeps sockets and names of one inode, and refuses what it cannot keep" {
+	mkdir t
+	printf x >t/f
+	ln t/f t/g
+	touch -d @1000000000 t/f t
+	x 0 create --size auto --no-lost-found --from t a.img
+	x 0 export --format cpio a.img -o a.cpio
+	x 0 create --size auto --no-lost-found --from a.cpio b.img
+	x 0 get -R b.img out
+	equal "$(stat -c %i out/f)" "$(stat -c %i out/g)"
+	equal "$(cat out/g)" x
+	touch -d @1000000000.5 t/f
+	x 0 create -f --size auto --no-lost-found --from t a.img
+	x 6 export --format cpio a.img -o b.cpio
+	has "$err" "parts of a second"
+}
+
+@test "import lays archives over what is there" {
+	need tar
+	mkdir -p t/a u/a/b
+	printf old >t/a/f
+	printf keep >t/a/k
+	printf new >u/a/f
+	printf deep >u/a/b/d
+	ln u/a/f u/a/g
+	ln -s f u/a/l
+	touch -d @1000000000 u/a
+	tar -C u -cf u.tar a
+	x 0 create --size auto --free 1M --from t a.img
+	x 0 import u.tar a.img
+	clean a.img
+	x 0 get -R a.img out
+	equal "$(cat out/a/f out/a/k out/a/b/d out/a/l)" newkeepdeepnew
+	equal "$(stat -c %i out/a/f)" "$(stat -c %i out/a/g)"
+	equal "$(stat -c %Y out/a)" 1000000000
+	x 0 import u a.img:/opt
+	clean a.img
+	x 0 cat a.img:/opt/a/f
+	equal "$out" new
+}
+
+@test "hostile archives are refused with one line, and the image stays as it was" {
+	need python3 tar
+	python3 - <<-'END'
+		import io, tarfile
+		def make(name, *members):
+		    with tarfile.open(name, "w") as t:
+		        for path, kind, link, data in members:
+		            m = tarfile.TarInfo(path)
+		            m.type, m.linkname, m.size = kind, link, len(data)
+		            t.addfile(m, io.BytesIO(data))
+		F, H, L, D = tarfile.REGTYPE, tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE
+		make("up.tar", ("ok", F, "", b"x"), ("../up", F, "", b"x"))
+		make("absolute.tar", ("/etc/passwd", F, "", b"x"))
+		make("linkout.tar", ("a", H, "../../etc/passwd", b""))
+		make("early.tar", ("a", H, "b", b""), ("b", F, "", b"x"))
+		make("below.tar", ("a", F, "", b"x"), ("a/b", F, "", b"x"))
+		make("through.tar", ("a", L, "/etc", b""), ("a/passwd", F, "", b"x"))
+		make("turn.tar", ("a", D, "", b""), ("a/b", F, "", b"x"), ("a", F, "", b"x"))
+		make("long.tar", ("n" * 256, F, "", b"x"))
+		make("whole.tar", ("a", F, "", b"x" * 100000))
+		data = open("whole.tar", "rb").read()
+		open("cut.tar", "wb").write(data[:50000])
+	END
+	echo old >a.img
+	local name
+	for name in up absolute linkout early below through turn long cut; do
+		run ! "$EXTKIT" create --size auto --from $name.tar a.img
+		run -2 "$EXTKIT" create --size auto --from $name.tar b.img || run -5 "$EXTKIT" create --size auto --from $name.tar b.img
+		equal "${#lines[@]}" 1
+		equal "$(cat a.img)" old
+	done
+	equal "$(ls ./*.img*)" ./a.img
+	x 0 create --size 8M b.img
+	cp b.img c.img
+	for name in up absolute linkout long cut; do
+		run ! "$EXTKIT" import $name.tar b.img
+		cmp b.img c.img
+	done
+}
+
+@test "a bomb ends at a limit" {
+	need gzip tar
+	truncate -s 300M zeros
+	tar -cf - zeros | gzip >bomb.tgz
+	x 4 create --size auto --max-bytes 10M --from bomb.tgz a.img
+	has "$err" "more than 10485760"
+	[ ! -e a.img ]
+	x 4 create --size 10M --from bomb.tgz a.img
+	has "$err" "are missing"
+	[ ! -e a.img ]
+}

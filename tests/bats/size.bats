@@ -1,0 +1,110 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit size, and the sizes that create makes
+
+load ../lib/common
+
+# numbers N: a folder t of N small files.
+numbers() {
+	mkdir -p t
+	(cd t && seq 1 "$1" | split -l 1 -a 4 - f)
+}
+
+@test "the smallest image has no block free, a free size is free, and both are clean" {
+	numbers 500
+	local shape n=0
+	for shape in "" "--no-journal" "-O ^resize_inode" "-O ^extent,^64bit" "-t ext2" "-t ext3" "-b 1K" "-b 2K -I 512" "-I 128 -O ^extra_isize" \
+		"-O orphan_file,metadata_csum_seed" "-O mmp" "-O sparse_super2,^resize_inode" "-O meta_bg,^resize_inode" "-b 64K" "-O ^dir_index"; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086 # a shape is several words
+		x 0 create --size min $shape --from t $n.img
+		[ "$shape" = "-b 64K" ] || clean $n.img
+	done
+	x 0 create --size min --free 10M --from t free.img
+	clean free.img
+	need_json
+	x 0 df --json free.img
+	[ "$(stat -c %s free.img)" -gt 10485760 ]
+}
+
+@test "the smallest image with a hole more than one group wide is clean too" {
+	mkdir t
+	truncate -s 140M t/a
+	dd if=/dev/urandom of=t/a bs=1M count=140 conv=notrunc status=none
+	printf x >t/b
+	local shape
+	for shape in "-b 1K" "" "-t ext2 -b 1K" "--no-journal"; do
+		# shellcheck disable=SC2086 # a shape is several words
+		x 0 create -f --size min $shape --from t a.img
+		clean a.img
+		x 0 get a.img:/a out
+		cmp out t/a
+		rm out
+	done
+}
+
+@test "a stream larger than what is held makes the same as a folder" {
+	need tar
+	mkdir t
+	local i
+	for i in 1 2 3 4 5; do head -c 9000000 /dev/urandom >t/$i; done
+	tar --sort=name -C t -cf t.tar .
+	x 0 create --size min --from t.tar a.img
+	clean a.img
+	x 0 get -R a.img out
+	rmdir out/lost+found
+	diff -r t out
+	x 0 create -f -t ext3 --size min --from t.tar a.img
+	clean a.img
+}
+
+@test "missing inodes and blocks are named, and that many more are enough" {
+	numbers 300
+	need_json
+	x 4 create --json --no-journal --size 256K --from t a.img
+	local more
+	more=$(json 'd["error"]["need_blocks"]')
+	x 0 create --no-journal --size $((256 * 1024 + more * 4096)) --from t a.img
+	clean a.img
+}
+
+@test "sources lie over one another, and filters change what arrives" {
+	mkdir -p t/a u/a
+	printf 1 >t/a/f
+	printf 2 >u/a/f
+	printf 3 >t/a/only
+	printf 4 >t/a/x.o
+	x 0 create --size auto --all-root --exclude '*.o' --from t --from u a.img
+	clean a.img
+	x 0 cat a.img:/a/f
+	equal "$out" 2
+	x 0 cat a.img:/a/only
+	equal "$out" 3
+	x 5 cat a.img:/a/x.o
+	x 0 create -f --size auto --map-users "$(id -u):70000:1" --from t a.img
+	need_json
+	x 0 stat --json a.img:/a/f
+	has "$out" 70000
+}
+
+@test "labels, attributes and owners come from side files" {
+	mkdir -p t/bin
+	printf 1 >t/bin/ping
+	cat >contexts <<-'END'
+		# a comment
+		/.*             u:object_r:other:s0
+		/bin(/.*)?      u:object_r:bin:s0
+		/bin/ping  --   u:object_r:ping:s0
+	END
+	printf '# file: bin/ping\nuser.a="b"\nuser.hex=0x4142\n\n' >attrs
+	printf 'bin/ping 0 2000 0755 capabilities=0x2000\n' >config
+	x 0 create --size auto --file-contexts contexts --xattr-file attrs --fs-config config --from t a.img
+	clean a.img
+	x 0 spec a.img
+	has "$out" "xattr.security.selinux=u:object_r:ping:s0\\000"
+	has "$out" "xattr.security.selinux=u:object_r:bin:s0\\000"
+	has "$out" "xattr.user.a=b"
+	has "$out" "xattr.user.hex=AB"
+	has "$out" "mode=0755 uid=0 gid=2000"
+	has "$out" "xattr.security.capability="
+}

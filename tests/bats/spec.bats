@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit spec, and manifests as sources
+
+load ../lib/common
+
+@test "every kind of file goes through a manifest, by an ordinary user, to the same bytes" {
+	need_root "make device nodes"
+	need python3 setpriv
+	export SOURCE_DATE_EPOCH=1700000000
+	python3 "$SRC/tests/tools/full-tree" make full
+	x 0 create --seed v1 --size auto --from full a.img
+	x 0 spec a.img -o a.spec
+	open=$(mktemp -d) && chmod 777 "$open"
+	cp a.spec "$open" && chmod 644 "$open/a.spec"
+	setpriv --reuid 65534 --regid 65534 --clear-groups sh -c \
+		'cd "$2" && "$1" create --seed v1 --size auto --from a.spec b.img' sh "$EXTKIT" "$open"
+	mv "$open/b.img" b.img && rm -r "$open"
+	cmp a.img b.img
+	mount_image b.img mnt ro
+	python3 "$SRC/tests/tools/full-tree" compare full mnt
+}
+
+@test "the example of SPEC.md is what it says" {
+	mkdir build
+	printf binary >build/ping
+	sed -n '/^```$/,/^```$/p' "$SRC/doc/SPEC.md" | sed '1d;$d' >a.spec
+	x 0 create --size auto --from a.spec a.img
+	clean a.img
+	x 0 get -R --nodes --xattrs a.img out 2>/dev/null || true
+	x 0 cat a.img:/etc/motd
+	equal "$out" hello
+	x 0 cat a.img:/bin/ping6
+	equal "$out" binary
+	x 0 ls -l a.img:/dev/null
+	has "$out" "1, 3"
+	"$EXTKIT" cat a.img:/var/disk >disk
+	equal "$(stat -c %s disk)" 1073741824
+	equal "$(dd if=disk bs=1 skip=4096 count=5 status=none)" hello
+	equal "$(dd if=disk bs=1 skip=1048576 count=3 status=none)" wor
+}
+
+@test "a manifest that makes no sense is refused with its line" {
+	local line n=0
+	for line in './a mode=8' './a mode=17777' './a color=red' './a uid=-1' './a uid=4294967296' './a data=\9' \
+		'./a type=dir size=5' './a size=5 data=abc' './a map=5+1,3+1 size=9 data=ab' './a map=0+9 size=5' '../a' '/a' \
+		'./a/../b' './a hard=./nothing' './a link=' './a type=link' './a contents=../../etc/passwd' './a data=0sQ' \
+		'./a time=x' './a xattr.user.x=0xabc' './a xattr.nothing=1' './a flags=0x80000' './a device=1' 'a b'; do
+		printf '#spec 1\n%s\n' "$line" >a.spec
+		run ! "$EXTKIT" create --size auto --from a.spec a.img
+		equal "${#lines[@]}" 1
+		[ ! -e a.img ]
+	done
+	printf '#spec 1\n./a\n./a\n' >a.spec
+	x 5 create --size auto --from a.spec a.img
+	has "$err" "there already"
+}
