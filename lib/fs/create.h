@@ -46,6 +46,7 @@ struct create_opts {
 	bool fresh; /* the target reads as zeros everywhere */
 	bool no_lost_found;
 	bool external_log;  /* the log is a device of its own */
+	bool unflushed;     /* whoever has the device flushes it */
 	bool tight;         /* a last group of a few blocks is kept */
 	uint32_t head_most; /* blocks for the superblock's copy and descriptors; 0: no limit */
 };
