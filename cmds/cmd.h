@@ -55,6 +55,7 @@ struct run {
 	int progress;        /* enum progress_mode */
 	const char *journal; /* NULL: none was named */
 	bool no_replay;
+	const char *undo;	 /* the undo file; NULL: beside the image */
 	const struct held *held; /* the image that a script works on, or NULL */
 	struct out *out;
 	struct ek_ctx *ctx;

@@ -134,6 +134,9 @@ int target_open(struct run *run, const char *arg, unsigned flags, struct target 
 		return fail_usage(run, _("--no-replay is for reading"));
 	if (code != EXIT_DONE || (code = target_parse(run, arg, &t)) != EXIT_DONE)
 		return code;
+	if ((flags & EK_IMAGE_WRITE) != 0)
+		opt.flags |= EK_IMAGE_UNDO_FILE;
+	opt.undo = run->undo;
 	opt.offset = t.offset;
 	err = ek_image_open(run->ctx, t.image, &opt, &t.img);
 	if (err < 0) {

@@ -38,7 +38,12 @@ enum ek_image_flag {
 	EK_IMAGE_WRITE = 1 << 0,       /* to change it: takes the lock that writers share */
 	EK_IMAGE_NO_RECOVERY = 1 << 1, /* look past the journal at what is in place (readers) */
 	EK_IMAGE_MOUNTED_OK = 1 << 2,  /* skip the check for mounted and busy devices */
-	EK_IMAGE_DRY_RUN = 1 << 3 /* with EK_IMAGE_WRITE: changes stay in memory and are lost */
+	EK_IMAGE_DRY_RUN = 1 << 3, /* with EK_IMAGE_WRITE: changes stay in memory and are lost */
+	EK_IMAGE_UNDO_FILE = 1 << 4, /* with EK_IMAGE_WRITE: an image without a journal has an undo
+				      * file as long as it is open; see undo.h */
+	EK_IMAGE_UNDO = 1 << 5       /* the same for every image, from the moment on at which what
+				      * was done cannot be one transaction any more; and
+				      * ek_image_take_back may be called */
 };
 
 /* Zero is a good value for every member but size. */
@@ -50,12 +55,15 @@ struct ek_image_options {
 	struct ek_time now;  /* timestamps of changes; 0: the host's clock at open */
 	const char *journal; /* file or device with an external journal; NULL: looked for by UUID
 			      * when the image is a block device */
+	const char *undo;    /* the undo file; NULL: the image's name with ".undo" behind, and none
+			      * for block devices */
 };
 
 /* Opens the filesystem in path; opt may be NULL.  A log that a crash left is replayed: into the
  * image when it is opened for writing, else into memory, and then the image is not changed.
  *
- * -EINVAL: no ext filesystem; -EUCLEAN, -EBADMSG: damaged; -EOPNOTSUPP: a feature, by name; -EBUSY:
+ * -EINVAL: no ext filesystem; -EUCLEAN, -EBADMSG: damaged, or, for writers, an undo file is there
+ * that an interrupted edit has left; -EOPNOTSUPP: a feature, by name; -EBUSY:
  * mounted, or open for writing elsewhere; others come from the host. */
 EK_EXPORT EK_MUST int ek_image_open(struct ek_ctx *ctx, const char *path,
 				    const struct ek_image_options *opt, struct ek_image **ret);

@@ -78,6 +78,9 @@ struct image_opts {
 	 * image is closed.  -ENOENT: not known.  May be NULL. */
 	int (*find_journal)(void *ctx, const uint8_t uuid[16], struct dev **ret);
 	void *find_ctx;
+	/* A transaction is about to be committed, nothing of it was written yet.  May be NULL. */
+	void (*before_commit)(void *ctx);
+	void *commit_ctx;
 	bool dioread_lock, nodelalloc, data_writeback, data_journal, noauto_da_alloc;
 };
 

@@ -28,6 +28,14 @@ static struct ek_time journal_now(void *ctx)
 	return img->now;
 }
 
+static void commit_begins(void *ctx, uint32_t tid)
+{
+	const struct ek_image *img = ctx;
+
+	if (img->opts.before_commit != NULL)
+		img->opts.before_commit(img->opts.commit_ctx);
+}
+
 static void journal_config(struct ek_image *img, struct jnl_config *cfg)
 {
 	memset(cfg, 0, sizeof(*cfg));
@@ -37,6 +45,7 @@ static void journal_config(struct ek_image *img, struct jnl_config *cfg)
 	cfg->diag = &img->diag;
 	cfg->hooks.ordered = ordered_data;
 	cfg->hooks.now = journal_now;
+	cfg->hooks.locked = commit_begins;
 	cfg->hooks.ctx = img;
 	cfg->commit_interval = img->opts.commit_interval != 0 ? img->opts.commit_interval : 5;
 	cfg->read_only = !img->writable;

@@ -125,8 +125,23 @@ static void free_session(struct session *s)
 {
 	dev_close(s->dry_journal);
 	dev_close(s->journal);
+	dev_close(s->undo);
 	dev_close(s->dry);
 	free(s);
+}
+
+void session_free(struct session *s)
+{
+	struct dev *file = s->file;
+
+	pthread_mutex_destroy(&s->lock);
+	free_session(s);
+	dev_close(file);
+}
+
+static struct dev *top_of(const struct session *s)
+{
+	return s->dry != NULL ? s->dry : s->undo != NULL ? s->undo : s->file;
 }
 
 static int open_image(struct ek_ctx *ctx, struct dev *file, unsigned dev_flags,
@@ -138,6 +153,7 @@ static int open_image(struct ek_ctx *ctx, struct dev *file, unsigned dev_flags,
 	    .cache_bytes = (size_t)MIN(opt->cache, (uint64_t)SIZE_MAX / 2),
 	    .now = clock_or(opt->now),
 	    .find_journal = find_journal,
+	    .before_commit = session_before_commit,
 	};
 	struct session *s = mem_zero(sizeof(*s));
 	struct ek_image *img;
@@ -150,12 +166,16 @@ static int open_image(struct ek_ctx *ctx, struct dev *file, unsigned dev_flags,
 	s->journal_path = opt->journal;
 	s->journal_flags = dev_flags;
 	inner.find_ctx = s;
+	inner.commit_ctx = s;
 	if ((opt->flags & EK_IMAGE_DRY_RUN) != 0)
 		rc = dev_open_overlay(file, &s->dry);
+	else if ((opt->flags & EK_IMAGE_WRITE) != 0)
+		rc = session_open_undo(s, opt);
 	if (rc == 0)
-		rc = image_open(s->dry != NULL ? s->dry : file, &inner, &ctx->diag, &img);
+		rc = image_open(top_of(s), &inner, &ctx->diag, &img);
 	s->journal_path = NULL;
 	if (rc < 0) {
+		session_drop_undo(s, false);
 		free_session(s);
 		return rc;
 	}
@@ -208,14 +228,15 @@ int ek_image_close(struct ek_image *img)
 	diag_clear(&s->ctx->diag);
 	diag_clear(&img->diag);
 	img->heir = &s->ctx->diag;
+	s->last = true;
 	rc = image_close(img);
+	if (rc == 0)
+		rc = session_drop_undo(s, true);
 	if (rc < 0)
 		diag_set(&s->ctx->diag, rc, "cannot finish %s: %s", s->file->name, strerror(-rc));
 	else
 		diag_clear(&s->ctx->diag);
-	dev_close(s->file);
-	pthread_mutex_destroy(&s->lock);
-	free_session(s);
+	session_free(s);
 	return rc;
 }
 

@@ -18,13 +18,15 @@ struct dev;
 struct session {
 	struct ek_ctx *ctx;
 	struct dev *file;
-	struct dev *dry; /* what changes go to instead of file, or NULL */
+	struct dev *dry;  /* what changes go to instead of file, or NULL */
+	struct dev *undo; /* over file, when what is done can be taken back */
 	struct task task;
 	pthread_mutex_t lock;
 	const char *journal_path; /* while the image is opened */
 	unsigned journal_flags;
 	struct dev *journal, *dry_journal; /* the same for an external journal */
 	bool was_dirty;                    /* the log was replayed at open */
+	bool last;                         /* the commit to come ends everything */
 };
 
 /* Takes the lock and forgets old stories. */
@@ -37,8 +39,24 @@ int session_end(struct ek_image *img, int rc, const char *what, const char *name
 /* The same, keeping the lock: for calls that go on after a failure. */
 void session_tell(struct ek_image *img, int rc, const char *what, const char *name);
 
+/* The image has gone: closes its devices and frees. */
+void session_free(struct session *s);
+
 /* -EROFS with a story unless the image may be changed. */
 int session_check_writable(struct ek_image *img);
+
+/* ---- undo (fs/edit_undo.c) ---- */
+
+/* Puts an undo device over s->file when opt and the image ask for one: s->undo.  Before that it
+ * refuses an image with an undo file that was left. */
+struct ek_image_options;
+int session_open_undo(struct session *s, const struct ek_image_options *opt);
+
+/* Ends it: what was done stays, or is taken back.  Nothing without an undo device. */
+int session_drop_undo(struct session *s, bool keep);
+
+/* The hook of struct image_opts: a commit makes what is done count, unless it is the last one. */
+void session_before_commit(void *session);
 
 /* Copies the first have (the caller's size member) bytes of a filled struct, size excepted. */
 void session_hand_out(void *to, size_t have, const void *from, size_t size);
