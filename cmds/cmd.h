@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "extkit/ctx.h"
 #include "opt.h"
@@ -45,6 +46,8 @@ enum progress_mode { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
 
 struct held;
 
+#define SAID_MAX 1024u
+
 /* One call of a verb. */
 struct run {
 	const struct cmd *cmd;
@@ -55,8 +58,11 @@ struct run {
 	int progress;        /* enum progress_mode */
 	const char *journal; /* NULL: none was named */
 	bool no_replay;
-	const char *undo;	 /* the undo file; NULL: beside the image */
+	const char *undo;        /* the undo file; NULL: beside the image */
 	const struct held *held; /* the image that a script works on, or NULL */
+	const char *where;       /* in the script, for messages: "edits:3: "; or NULL */
+	char *said;              /* SAID_MAX bytes for the last failure's text, or NULL */
+	FILE *to;                /* for the output; NULL: standard output */
 	struct out *out;
 	struct ek_ctx *ctx;
 };
@@ -87,6 +93,10 @@ struct cmd {
 
 /* The verb number i in the order of the files' names, which is alphabetical; NULL past the last. */
 const struct cmd *cmd_at(size_t i);
+
+/* Runs the verb that the words name on outer's image and context, with text going to outer->to. The
+ * words are moved about.  An exit code. */
+int cmd_run_words(struct run *outer, int argc, char **argv);
 
 /* The verb that words (up to n of them) name: two words for a sub-verb, else one.  *ret_words says
  * how many were taken.  NULL: there is none. */

@@ -39,8 +39,10 @@ int fail_code(int err, int host)
 
 static int say(struct run *run, int code, const char *text)
 {
-	fprintf(stderr, "extkit%s%s: %s\n", run->cmd != NULL ? " " : "",
-		run->cmd != NULL ? run->cmd->name : "", text);
+	fprintf(stderr, "extkit%s%s: %s%s\n", run->cmd != NULL ? " " : "",
+		run->cmd != NULL ? run->cmd->name : "", run->where != NULL ? run->where : "", text);
+	if (run->said != NULL)
+		snprintf(run->said, SAID_MAX, "%s%s", run->where != NULL ? run->where : "", text);
 	if (run->out != NULL)
 		out_error(run->out, code, text, run->ctx ? ek_ctx_missing_blocks(run->ctx) : 0,
 			  run->ctx ? ek_ctx_missing_inodes(run->ctx) : 0);

@@ -49,15 +49,12 @@ static const struct images_row *find_row(const struct images *s, const struct st
 	return NULL;
 }
 
-static int open_row(struct images *s, const char *arg, unsigned flags, struct images_row *row)
+static int open_named(struct images *s, const char *arg, unsigned flags, struct images_row *row)
 {
 	const struct images_row *known = NULL;
 	struct stat st = {0};
-	int code = EXIT_DONE;
+	int code = target_parse(s->run, arg, &row->target);
 
-	if (s->run->held != NULL && strstr(arg, ":/") == NULL)
-		return target_open(s->run, arg, flags, &row->target);
-	code = target_parse(s->run, arg, &row->target);
 	if (code != EXIT_DONE)
 		return code;
 	if (stat(row->target.image, &st) == 0)
@@ -71,6 +68,21 @@ static int open_row(struct images *s, const char *arg, unsigned flags, struct im
 	row->dev = st.st_dev;
 	row->ino = st.st_ino;
 	return target_open(s->run, arg, flags, &row->target);
+}
+
+static int open_row(struct images *s, const char *arg, unsigned flags, struct images_row *row)
+{
+	char *whole;
+	int code;
+
+	if (target_is_held(s->run, arg))
+		return target_open(s->run, arg, flags, &row->target);
+	whole = target_whole(s->run, arg);
+	if (whole == NULL)
+		return fail(s->run, EXIT_HOST, "%s", _("no memory"));
+	code = open_named(s, whole, flags, row);
+	free(whole);
+	return code;
 }
 
 int images_root(struct images *s, const char *arg, unsigned flags, struct place *ret)

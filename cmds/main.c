@@ -55,14 +55,17 @@ static int check_operands(struct run *run)
 /* Runs the verb with everything it may use in place. */
 static int call(struct run *run)
 {
+	bool inside = run->ctx != NULL; /* of a script, whose context its image has */
 	struct progress progress;
 	int code, err;
 
-	if (ek_ctx_new(&run->ctx) != 0)
+	if (!inside && ek_ctx_new(&run->ctx) != 0)
 		return fail(run, EXIT_HOST, "%s", _("no memory"));
-	run->out = out_new(stdout, run->json, run->quiet, run->cmd->name);
+	run->out =
+	    out_new(run->to != NULL ? run->to : stdout, run->json, run->quiet, run->cmd->name);
 	if (run->out == NULL) {
-		ek_ctx_free(run->ctx);
+		if (!inside)
+			ek_ctx_free(run->ctx);
 		return fail(run, EXIT_HOST, "%s", _("no memory"));
 	}
 	progress_begin(&progress, run);
@@ -70,7 +73,8 @@ static int call(struct run *run)
 	progress_end(&progress, run);
 	err = out_close(run->out);
 	run->out = NULL;
-	ek_ctx_free(run->ctx);
+	if (!inside)
+		ek_ctx_free(run->ctx);
 	run->ctx = NULL;
 	if (err != 0 && code == EXIT_DONE)
 		code = fail(run, EXIT_HOST, _("cannot write the output: %s"), strerror(-err));
@@ -130,6 +134,23 @@ out:
 	opt_free(cmd->options, opts);
 	free(opts);
 	return code;
+}
+
+int cmd_run_words(struct run *outer, int argc, char **argv)
+{
+	struct globals globals = {.quiet = outer->quiet, .progress = outer->progress};
+	struct run run = {.ctx = outer->ctx,
+			  .held = outer->held,
+			  .where = outer->where,
+			  .said = outer->said,
+			  .to = outer->to};
+	int words = 0;
+
+	globals.journal = outer->journal;
+	run.cmd = cmd_find(argv, argc, &words);
+	if (run.cmd == NULL)
+		return no_such_verb(&run, argv[0]);
+	return run_verb(&run, &globals, argc - words, argv + words);
 }
 
 static int start(int argc, char **argv)

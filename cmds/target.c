@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -103,22 +104,84 @@ int target_now(struct run *run, struct ek_time *ret)
 	return EXIT_DONE;
 }
 
-/* A path in the image that the script holds. */
+/* ---- scripts ---- */
+
+static bool in_script(const struct run *run, const char *arg)
+{
+	return run->held != NULL && strstr(arg, ":/") == NULL;
+}
+
+char *target_whole(struct run *run, const char *arg)
+{
+	const struct held *h = run->held;
+	char *whole;
+
+	if (!in_script(run, arg))
+		return strdup(arg);
+	if (asprintf(&whole, "%s:%s%s%s", h->name, arg[0] == '/' ? "" : h->cwd,
+		     arg[0] == '/' || strcmp(h->cwd, "/") == 0 ? "" : "/", arg) < 0)
+		return NULL;
+	return whole;
+}
+
+/* The script's own image, whichever way it is named. */
+bool target_is_held(struct run *run, const char *arg)
+{
+	struct run quiet = {0};
+	struct stat a, b;
+	struct target t, own;
+	bool same = false;
+
+	if (run->held == NULL || run->held->img == NULL)
+		return false;
+	if (in_script(run, arg))
+		return true;
+	if (target_parse(&quiet, arg, &t) != EXIT_DONE)
+		return false;
+	if (target_parse(&quiet, run->held->name, &own) == EXIT_DONE) {
+		same = stat(t.image, &a) == 0 && stat(own.image, &b) == 0 && a.st_dev == b.st_dev &&
+		       a.st_ino == b.st_ino && t.offset == own.offset;
+		free(own.image);
+	}
+	free(t.image);
+	return same;
+}
+
 static int target_held(struct run *run, const char *arg, unsigned flags, struct target *ret)
 {
-	struct target t = {.img = run->held->img, .has_path = true, .held = true};
+	struct target t;
+	int code = target_parse(run, arg, &t);
 
-	if ((flags & EK_IMAGE_DRY_RUN) != 0)
+	if (code == EXIT_DONE && (flags & EK_IMAGE_DRY_RUN) != 0) {
+		free(t.image);
 		return fail_usage(run, _("--dry-run is for the script as a whole"));
-	if (asprintf(&t.image, "%s%s%s", arg[0] == '/' ? "" : run->held->cwd,
-		     arg[0] == '/' ? "" : "/", arg) < 0)
-		return fail(run, EXIT_HOST, "%s", _("no memory"));
-	t.path = t.image;
+	}
+	if (code != EXIT_DONE)
+		return code;
+	t.img = run->held->img;
+	t.held = true;
 	*ret = t;
 	return EXIT_DONE;
 }
 
+static int target_open_file(struct run *run, const char *arg, unsigned flags, struct target *ret);
+
 int target_open(struct run *run, const char *arg, unsigned flags, struct target *ret)
+{
+	char *whole = target_whole(run, arg);
+	int code;
+
+	if (whole == NULL)
+		return fail(run, EXIT_HOST, "%s", _("no memory"));
+	code = target_is_held(run, arg) ? target_held(run, whole, flags, ret)
+					: target_open_file(run, whole, flags, ret);
+	free(whole);
+	return code;
+}
+
+/* ---- files ---- */
+
+static int target_open_file(struct run *run, const char *arg, unsigned flags, struct target *ret)
 {
 	struct ek_image_options opt = {
 	    .size = sizeof(opt),
@@ -127,8 +190,6 @@ int target_open(struct run *run, const char *arg, unsigned flags, struct target 
 	struct target t;
 	int code, err;
 
-	if (run->held != NULL && strstr(arg, ":/") == NULL)
-		return target_held(run, arg, flags, ret);
 	code = target_now(run, &opt.now);
 	if (run->no_replay && (flags & EK_IMAGE_WRITE) != 0)
 		return fail_usage(run, _("--no-replay is for reading"));

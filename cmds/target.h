@@ -16,10 +16,12 @@
 
 struct run;
 
-/* The image that a script works on: arguments without ":/" are paths inside, from cwd on. */
+/* The image that a script or shell works on: arguments without ":/" are paths in it, from cwd on.
+ */
 struct held {
-	struct ek_image *img;
-	const char *cwd; /* "/" or "/a/b" */
+	struct ek_image *img; /* open as long as the script runs; NULL: opened for each command */
+	const char *name;     /* IMG as it was given */
+	const char *cwd;      /* "/" or "/a/b" */
 };
 
 struct target {
@@ -30,6 +32,12 @@ struct target {
 	bool held;            /* img is the script's */
 	struct ek_image *img; /* after target_open */
 };
+
+/* arg as it would be outside of a script, IMG:/PATH; the caller frees it.  NULL without memory. */
+char *target_whole(struct run *run, const char *arg);
+
+/* True when arg is a path in the image that a script has open. */
+bool target_is_held(struct run *run, const char *arg);
 
 /* Splits arg.  An exit code; EXIT_DONE is good, and then target_end must follow. */
 int target_parse(struct run *run, const char *arg, struct target *ret);

@@ -36,8 +36,9 @@ static int run_undo(struct run *run)
 	err = ek_undo(run->ctx, t.image, o->file, o->forget ? EK_UNDO_FORGET : 0, &done);
 	free(t.image);
 	if (err < 0)
-		return err == -ENOENT ? fail(run, EXIT_NO, "%s", ek_ctx_message(run->ctx))
-				 : fail_call(run, err);
+		return err == -ENOENT && ek_ctx_from_host(run->ctx) == 0
+			   ? fail(run, EXIT_NO, "%s", ek_ctx_message(run->ctx))
+			   : fail_call(run, err);
 	if (run->json)
 		out_u64(run->out, "records", NULL, done.records);
 	if (!o->forget)

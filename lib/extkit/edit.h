@@ -6,7 +6,8 @@
  * only once the data they stand for are on the device.  After kill -9 or a power cut the old file
  * is there or the new one, whole, and blocks taken for what was not finished are given back by the
  * next open.  A call that returned is durable after ek_image_sync or ek_image_close.  Without a
- * journal the order is the same, but an interrupted image wants e2fsck.
+ * journal the order is the same, but an interrupted image wants e2fsck, unless it was opened with
+ * EK_IMAGE_UNDO_FILE: then undo.h takes back what was not finished.
  */
 #ifndef EXTKIT_EDIT_H
 #define EXTKIT_EDIT_H

@@ -38,7 +38,7 @@ enum ek_image_flag {
 	EK_IMAGE_WRITE = 1 << 0,       /* to change it: takes the lock that writers share */
 	EK_IMAGE_NO_RECOVERY = 1 << 1, /* look past the journal at what is in place (readers) */
 	EK_IMAGE_MOUNTED_OK = 1 << 2,  /* skip the check for mounted and busy devices */
-	EK_IMAGE_DRY_RUN = 1 << 3, /* with EK_IMAGE_WRITE: changes stay in memory and are lost */
+	EK_IMAGE_DRY_RUN = 1 << 3,   /* with EK_IMAGE_WRITE: changes stay in memory and are lost */
 	EK_IMAGE_UNDO_FILE = 1 << 4, /* with EK_IMAGE_WRITE: an image without a journal has an undo
 				      * file as long as it is open; see undo.h */
 	EK_IMAGE_UNDO = 1 << 5       /* the same for every image, from the moment on at which what

@@ -38,8 +38,8 @@ struct ek_undone {
 /* Takes back what an interrupted edit of the image at path did, by the file undo (NULL: path with
  * ".undo" behind), which then goes.  Interrupted itself it can be called again.  ret may be NULL.
  *
- * -ENOENT: there is no undo file; -EINVAL: it is about another filesystem; -EBUSY: the edit is still
- * going on. */
+ * -ENOENT: there is no undo file; -EINVAL: it is about another filesystem; -EBUSY: the edit is
+ * still going on. */
 EK_EXPORT EK_MUST int ek_undo(struct ek_ctx *ctx, const char *path, const char *undo,
 			      unsigned flags, struct ek_undone *ret);
 

@@ -350,9 +350,8 @@ int undo_keep(struct dev *dev)
 	return rc < 0 ? rc : forget(u);
 }
 
-int undo_replay(const char *path, struct dev *to,
-		int (*match)(void *ctx, const struct undo_id *id), void *ctx,
-		struct undo_done *ret)
+int undo_replay(const char *path, struct dev *to, int (*match)(void *ctx, const struct undo_id *id),
+		void *ctx, struct undo_done *ret)
 {
 	struct undo_log log = {.fd = -1, .diag = to->diag};
 	struct undo_done done = {0, 0};

@@ -54,8 +54,7 @@ struct undo_done {
 
 /* Writes a left-over file back onto to and flushes it; the file stays.  match (may be NULL) is
  * asked first whether id is what to has; a negative result ends it.  May be repeated. */
-int undo_replay(const char *path, struct dev *to,
-		int (*match)(void *ctx, const struct undo_id *id), void *ctx,
-		struct undo_done *ret);
+int undo_replay(const char *path, struct dev *to, int (*match)(void *ctx, const struct undo_id *id),
+		void *ctx, struct undo_done *ret);
 
 #endif
