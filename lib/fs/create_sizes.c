@@ -249,6 +249,8 @@ static void super_features(const struct create_opts *o, const struct sizes *z, s
 		sb->s_log_groups_per_flex = (uint8_t)ilog2(o->flex_size != 0 ? o->flex_size : 16);
 	if ((o->ro_compat & RO_COMPAT_METADATA_CSUM) != 0)
 		sb->s_checksum_type = 1;
+	if ((o->incompat & INCOMPAT_CASEFOLD) != 0)
+		sb->s_encoding = le16_make(SUPER_ENCODING_UTF8);
 	if ((o->incompat & INCOMPAT_MMP) != 0)
 		sb->s_mmp_update_interval = le16_make(o->mmp_interval != 0 ? o->mmp_interval : 5);
 	if ((o->compat & COMPAT_SPARSE_SUPER2) != 0) {

@@ -40,7 +40,7 @@ const struct feature feature_table[] = {
     {I, INCOMPAT_LARGEDIR, "large_dir", RWM},
     {I, INCOMPAT_INLINE_DATA, "inline_data", RWM},
     {I, INCOMPAT_ENCRYPT, "encrypt", RWM},
-    {I, INCOMPAT_CASEFOLD, "casefold", R},
+    {I, INCOMPAT_CASEFOLD, "casefold", RM},
     {O, RO_COMPAT_SPARSE_SUPER, "sparse_super", RWM},
     {O, RO_COMPAT_LARGE_FILE, "large_file", RWM},
     {O, RO_COMPAT_BTREE_DIR, "btree_dir", R},

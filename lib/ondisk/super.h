@@ -24,6 +24,7 @@ struct diag;
 #define SUPER_STATE_ERROR  0x2u
 #define SUPER_STATE_ORPHAN 0x4u
 
+#define SUPER_ENCODING_UTF8      1u /* of Unicode 12.1 */
 #define SUPER_OS_HURD            1u
 #define SUPER_FLAG_SIGNED_HASH   0x1u
 #define SUPER_FLAG_UNSIGNED_HASH 0x2u

@@ -11,10 +11,10 @@ set_flags() {
 }
 
 @test "a folder that folds case is read name by name, and not written" {
-	need mke2fs
+	need debugfs
 	echo text >file
-	truncate -s 16M a.img
-	mke2fs -q -t ext4 -O casefold a.img
+	make_image a.img 16M -O casefold
+	has "$(dumpe2fs -h a.img 2>/dev/null | tr -s ' ')" "Character encoding: utf8-12.1"
 	debugfs -w -f - a.img >/dev/null 2>&1 <<-'EOF'
 		mkdir /d
 		write file /d/Hello
