@@ -230,13 +230,11 @@ int pc_sync_range(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 	return rc;
 }
 
+/* What is dirty stays: Linux begins to write it, and does not drop what is being written. */
 int pc_dont_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len)
 {
-	int rc = pc_sync_range(t, inode, pos, len, RANGE_WRITE);
-
-	if (rc == 0)
-		pc_drop(inode, pos, len != 0 ? len : UINT64_MAX - pos);
-	return rc;
+	pc_drop(inode, pos, len != 0 ? len : UINT64_MAX - pos);
+	return pc_sync_range(t, inode, pos, len, RANGE_WRITE);
 }
 
 /* ---- open and close ---- */

@@ -119,3 +119,13 @@ fuzz() { # BLOCK SEED [OPTION...]
 		'5000000 1 copy h1 5000 h2 0 1000' '6000000 1 close h2' >short.wtr
 	fuzz 4096 1 --trace=short.wtr
 }
+
+# Neither here nor there may folios go that are still to be written: a later store shows how large they were.
+@test "advice not to need a file keeps what is dirty" {
+	printf '%s\n' '#wtrace 1' '#hz 250' '#clock realtime start=1700000000.0' '%ops' \
+		'1000000 1 open h1 /f rw flags=creat,excl mode=0644 new' '2000000 1 write h1 0 1024' \
+		'3000000 1 write h1 1024 369517' '4000000 1 falloc h1 punch 108002 111616' \
+		'5000000 1 advise h1 0 0 dontneed' '6000000 1 write h1 181248 65536' '7000000 1 fsync h1' \
+		'8000000 1 mwrite h1 137918 98 via=fault' '9000000 1 close h1' >advice.wtr
+	fuzz 1024 1 --trace=advice.wtr
+}
