@@ -36,7 +36,7 @@ mode_after() {
 	one_file
 	cp a.img before.img
 	local mode
-	for mode in 888 77777 '' u u+q +rw,, x+r 7a ' 7' u+,; do
+	for mode in 888 77777 '' u u+q '+rw,,' x+r 7a ' 7' 'u+,'; do
 		x 2 chmod -- "$mode" a.img:/d/file
 	done
 	cmp a.img before.img

@@ -202,6 +202,7 @@ names() {
 	make_image a.img 16M
 	echo x >x
 	local name
+	# shellcheck disable=SC1003 # a name of one backslash
 	for name in 'a b' "it's" '"q"' '-r' $'new\nline' $'\x01' '*' '\' 'ü' ':' 'a:b' '..a' "$(printf 'n%.0s' {1..255})"; do
 		x 0 put x "a.img:/$name"
 		x 0 cp "a.img:/$name" a.img:/copy

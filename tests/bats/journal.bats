@@ -37,7 +37,7 @@ journal_of_external=kernel-fc-external-journal.img
 	sha256sum ./*.img >before
 	journal=$journal_of_external
 	x 0 ls --journal $journal $external:/d
-	[ "$(echo $out)" = "f2 f4 f5 f6 f7 f8 f9 hard renamed" ]
+	equal "$(tr "\n" " " <<<"$out")" "f2 f4 f5 f6 f7 f8 f9 hard renamed "
 	has_lines $external:/d/f6 1800
 	has_lines $external:/d/f9 3600
 	has_lines $external:/d/renamed 300
@@ -95,8 +95,8 @@ journal_of_external=kernel-fc-external-journal.img
 
 @test "an image with fast commits is sound after they were replayed" {
 	for name in kernel-dirty-fastcommit b5-ext4fc; do
-		unpack $name
-		x 0 mkdir $name.img:/more
-		clean $name.img
+		unpack "$name"
+		x 0 mkdir "$name.img:/more"
+		clean "$name.img"
 	done
 }

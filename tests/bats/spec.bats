@@ -13,6 +13,7 @@ load ../lib/common
 	x 0 spec a.img -o a.spec
 	open=$(mktemp -d) && chmod 777 "$open"
 	cp a.spec "$open" && chmod 644 "$open/a.spec"
+	# shellcheck disable=SC2016 # expanded by the inner shell
 	setpriv --reuid 65534 --regid 65534 --clear-groups sh -c \
 		'cd "$2" && "$1" create --seed v1 --size auto --from a.spec b.img' sh "$EXTKIT" "$open"
 	mv "$open/b.img" b.img && rm -r "$open"
@@ -24,6 +25,7 @@ load ../lib/common
 @test "the example of SPEC.md is what it says" {
 	mkdir build
 	printf binary >build/ping
+	# shellcheck disable=SC2016 # backquotes of Markdown
 	sed -n '/^```$/,/^```$/p' "$SRC/doc/SPEC.md" | sed '1d;$d' >a.spec
 	x 0 create --size auto --from a.spec a.img
 	clean a.img

@@ -48,7 +48,7 @@ names() {
 		x 0 stat a.img:/d/name-0999999
 		[ "$("$EXTKIT" ls a.img:/d | wc -l)" -eq 1000000 ]
 		mount_image a.img mnt ro
-		[ "$(ls -U mnt/d | wc -l)" -eq 1000000 ]
+		[ "$(find mnt/d -mindepth 1 | wc -l)" -eq 1000000 ]
 		[ -e mnt/d/name-0999999 ]
 		umount mnt && MOUNTS=()
 	done

@@ -15,9 +15,12 @@ static int set_word(struct ek_replay_options *opt, const char *word)
 		const char *word;
 		unsigned clock, flags;
 	} words[] = {
-	    {"virtual", EK_CLOCK_VIRTUAL, 0},  {"real", EK_CLOCK_REAL, 0},
-	    {"asap", EK_CLOCK_ASAP, 0},        {"no-stores", 0, EK_REPLAY_NO_STORES},
-	    {"lenient", 0, EK_REPLAY_LENIENT}, {"no-initial", 0, EK_REPLAY_NO_INITIAL},
+	    {"virtual", EK_CLOCK_VIRTUAL, 0},
+	    {"real", EK_CLOCK_REAL, 0},
+	    {"asap", EK_CLOCK_ASAP, 0},
+	    {"no-stores", 0, EK_REPLAY_NO_STORES},
+	    {"lenient", 0, EK_REPLAY_LENIENT},
+	    {"no-initial", 0, EK_REPLAY_NO_INITIAL},
 	    {"nodelalloc", 0, EK_REPLAY_NODELALLOC},
 	};
 

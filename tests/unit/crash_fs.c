@@ -27,8 +27,8 @@ static bool slow(void)
 static void account(struct ek_image *img, const struct walk *w, struct base *ret)
 {
 	const struct geom *g = &img->geom;
-	uint64_t files = (w->sectors << 9 >> g->block_bits) +
-			 (img->groups.space.free << g->cluster_bits);
+	uint64_t files =
+	    (w->sectors << 9 >> g->block_bits) + (img->groups.space.free << g->cluster_bits);
 
 	ret->blocks = g->blocks - files;
 	ret->inodes = g->inodes - img->groups.free_inodes - w->inodes;
