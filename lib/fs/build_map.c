@@ -53,8 +53,18 @@ int build_place_runs(struct build *b, struct build_inode *inode)
 {
 	struct build_run *asked = inode->runs;
 	uint32_t n = inode->nruns;
+	struct block_run r;
 	int rc = 0;
 
+	if (n == 1) { /* as most have, and most get it in one piece */
+		rc = build_take(b, asked->len, 1, &r);
+		asked->pblk = r.start;
+		if (rc < 0 || r.len == asked->len)
+			return rc;
+		n = asked->len - (uint32_t)r.len;
+		asked->len = (uint32_t)r.len;
+		return build_place_run(b, inode, asked->lblk + asked->len, n);
+	}
 	inode->runs = NULL;
 	inode->nruns = 0;
 	inode->runs_cap = 0;

@@ -28,14 +28,6 @@ static bool is_long_link(const struct build_inode *i)
 	return S_ISLNK(i->mode) && bytes_in_inode(i) >= INODE_BLOCK_BYTES;
 }
 
-static uint32_t generation(const struct build *b, uint32_t ino)
-{
-	le32 n = le32_make(ino);
-	uint32_t c = crc32c(~0u, b->o.hash_seed, sizeof(b->o.hash_seed));
-
-	return crc32c(c, &n, sizeof(n));
-}
-
 /* Numbers in the order of the list: root, lost+found, the orphan file's, then the others. */
 static void number_inodes(struct build *b)
 {
@@ -49,7 +41,6 @@ static void number_inodes(struct build *b)
 		struct build_inode *x = b->inodes[i];
 
 		x->ino = i == 0 ? INUM_ROOT : x == lost ? INUM_FIRST : next++;
-		x->generation = i == 0 ? 0 : generation(b, x->ino);
 	}
 	b->l.inodes_used = next - 1;
 }
@@ -84,6 +75,18 @@ static int count_links(struct build *b)
 		x->links = 1;
 	}
 	return 0;
+}
+
+/* So that no two filesystems with another seed have the same. */
+static void choose_generations(struct build *b)
+{
+	uint32_t seed = crc32c(~0u, b->o.hash_seed, sizeof(b->o.hash_seed));
+
+	for (uint32_t i = 1; i < b->n; i++) {
+		le32 n = le32_make(b->inodes[i]->ino);
+
+		b->inodes[i]->generation = crc32c(seed, &n, sizeof(n));
+	}
 }
 
 static int plan_folders(struct build *b)
@@ -441,16 +444,18 @@ static uint64_t wanted_inodes(const struct build *b, uint64_t blocks)
 static void choose_journal(struct build *b, uint64_t blocks)
 {
 	const uint32_t needs = COMPAT_HAS_JOURNAL | COMPAT_ORPHAN_FILE | COMPAT_FAST_COMMIT;
-
 	if (b->how == BUILD_FIXED || b->o.journal_blocks != 0)
 		return;
+	const uint32_t before = b->o.compat;
+
 	b->o.compat |= b->without;
 	b->without = 0;
 	if ((b->o.compat & COMPAT_HAS_JOURNAL) != 0 && create_default_journal(blocks) == 0) {
 		b->without = b->o.compat & needs;
 		b->o.compat &= ~needs;
 	}
-	number_inodes(b);
+	if (b->o.compat != before)
+		number_inodes(b);
 }
 
 /* The size that holds what was placed and what shall be left. */
@@ -475,9 +480,22 @@ static uint64_t least_blocks(const struct build *b, uint64_t inodes)
 	return groups < 2 ? 0 : b->z.first + (groups - 1) * b->z.bpg + head;
 }
 
+/* Contents, inodes and folders: seldom too much, and near to what it will be. */
+static uint64_t first_guess(const struct build *b)
+{
+	uint64_t n = b->data_end + b->n / (b->z.bs / b->z.isize) + 16;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		n += b->inodes[i]->dir_blocks;
+		for (uint32_t k = 0; !b->settled && k < b->inodes[i]->nruns; k++)
+			n += b->inodes[i]->runs[k].len;
+	}
+	return n;
+}
+
 static int find_size(struct build *b)
 {
-	uint64_t blocks = b->data_end + b->n / (b->z.bs / b->z.isize) + 16, end, next;
+	uint64_t blocks = first_guess(b), end, next;
 	int rc;
 
 	for (unsigned round = 0;; round++) {
@@ -576,6 +594,7 @@ static int finish(struct build *b)
 	if (rc == 0)
 		rc = count_dirs(b);
 	if (rc == 0) {
+		choose_generations(b);
 		hand_over_used(b);
 		rc = create_count(&b->l, b->diag);
 	}

@@ -20,6 +20,7 @@
 #include "extkit/tree.h"
 #include "fs/build.h"
 #include "fs/session.h"
+#include "io/dev.h"
 #include "tree/filter.h"
 #include "tree/gather.h"
 #include "tree/report.h"
@@ -27,6 +28,8 @@
 
 #define SPOOL_MOST ((uint64_t)32 << 20)
 #define PIECE      ((size_t)1 << 20)
+#define HOST_LEAST ((uint64_t)1 << 20)
+#define HOST_MOST  ((uint64_t)64 << 20)
 #define ENTRIES    16777216u
 #define BYTES      ((uint64_t)16 << 40)
 
@@ -99,6 +102,38 @@ static int fetch(struct making *m, struct tree_source *s, const struct gather_no
 				   : diag_errno(m->diag, did < 0 ? -errno : -EIO, "cannot spool");
 }
 
+/* Large pieces the host copies by itself, whole blocks only; *done is how far it came.  Whatever
+ * keeps it from doing so comes out when the rest is read. */
+static int copy_by_host(struct making *m, struct tree_source *s, const struct gather_node *n,
+			const struct build_run *r, uint64_t *done)
+{
+	uint64_t bs = build_block_size(m->b), from = r->lblk * bs, at = r->pblk * bs, base;
+	uint64_t left = MIN(r->len * bs, (n->i.size - from) / bs * bs);
+	uint64_t limit = build_limit(m->b) * bs;
+	struct ek_progress step = {"write files", m->written, m->bytes, "bytes"};
+	int in, out, rc = 0;
+
+	*done = 0;
+	if (s == NULL || s->ops->host == NULL || left < HOST_LEAST ||
+	    (limit != 0 && at + left > limit) || dev_host(m->target.dev, &out, &base) < 0 ||
+	    (in = s->ops->host(s, n->i.token)) < 0)
+		return 0;
+	while (*done < left && rc == 0) {
+		off_t src = (off_t)(from + *done), dst = (off_t)(base + at + *done);
+		size_t want = (size_t)MIN(left - *done, (uint64_t)HOST_MOST);
+		ssize_t did = copy_file_range(in, &src, out, &dst, want, 0);
+
+		if (did <= 0)
+			break;
+		*done += (uint64_t)did / bs * bs;
+		step.done = m->written += (uint64_t)did;
+		rc = ctx_progress(m->ctx, &step);
+		if ((uint64_t)did % bs != 0)
+			break;
+	}
+	return rc;
+}
+
 /* One run of blocks; its last may end behind the file. */
 static int copy_run(struct making *m, struct tree_source *s, const struct gather_node *n,
 		    const struct build_run *r, uint64_t *spool_at)
@@ -106,9 +141,11 @@ static int copy_run(struct making *m, struct tree_source *s, const struct gather
 	uint32_t bs = build_block_size(m->b);
 	uint64_t from = (uint64_t)r->lblk * bs, to = from + (uint64_t)r->len * bs,
 		 at = r->pblk * bs;
-	uint64_t limit = build_limit(m->b) * bs;
-	int rc = 0;
+	uint64_t limit = build_limit(m->b) * bs, done;
+	int rc = copy_by_host(m, s, n, r, &done);
 
+	from += done;
+	at += done;
 	while (from < to && rc == 0) {
 		size_t len = (size_t)MIN(to - from, (uint64_t)PIECE), n_read;
 		uint8_t *p;
@@ -276,6 +313,41 @@ static int take_contents(struct making *m, struct tree_source *s, struct gather_
 	return s->later ? 0 : take_stream(m, s, n);
 }
 
+static void clamp(struct making *m, struct ek_time *t)
+{
+	int64_t least, most;
+
+	gather_times(&m->g, &least, &most);
+	if (t->sec < least)
+		*t = (struct ek_time){least, 0};
+	if (t->sec > most)
+		*t = (struct ek_time){most, 0};
+}
+
+/* What of an entry cannot be kept does not cost all of it, when the caller would go on: a time goes
+ * to the nearest that can, attributes stay behind. */
+static int add_entry(struct making *m, struct tree_source *s, struct tree_entry *e,
+		     struct gather_node **ret)
+{
+	bool keep_going = (m->tree.flags & EK_TREE_KEEP_GOING) != 0;
+	int rc = gather_add(&m->g, s, e, ret);
+
+	if (rc == -ERANGE && keep_going) {
+		report_issue(m->rep, rc, e->path, m->diag);
+		clamp(m, &e->mtime);
+		clamp(m, &e->atime);
+		clamp(m, &e->ctime);
+		clamp(m, &e->crtime);
+		rc = gather_add(&m->g, s, e, ret);
+	}
+	if ((rc == -E2BIG || rc == -EOPNOTSUPP) && keep_going && e->nxattrs != 0) {
+		report_issue(m->rep, rc, e->path, m->diag);
+		e->nxattrs = 0;
+		rc = gather_add(&m->g, s, e, ret);
+	}
+	return rc;
+}
+
 static int take_entry(struct making *m, struct tree_source *s, struct tree_entry *e)
 {
 	struct ek_progress step = {"read names", m->g.entries, 0, "files"};
@@ -289,7 +361,7 @@ static int take_entry(struct making *m, struct tree_source *s, struct tree_entry
 	if (m->g.entries >= m->tree.max_entries)
 		return diag_set(m->diag, -EFBIG, "tree: entries: more than %llu",
 				(unsigned long long)m->tree.max_entries);
-	rc = gather_add(&m->g, s, e, &n);
+	rc = add_entry(m, s, e, &n);
 	if (rc == 0 && n != NULL)
 		rc = take_contents(m, s, n, e);
 	if (rc == 0 && (m->g.entries & 1023) == 0)
@@ -318,7 +390,7 @@ static int take_source(struct making *m, struct tree_source *s)
 		if (rc >= 0)
 			continue;
 		if ((m->tree.flags & EK_TREE_KEEP_GOING) == 0 || ends_all(rc) || e.path == NULL)
-			return rc;
+			return rc == -ERANGE ? -EINVAL : rc;
 		if (S_ISDIR(e.mode) && s->ops->prune != NULL)
 			s->ops->prune(s);
 		report_issue(m->rep, rc, e.path, m->diag);

@@ -132,17 +132,24 @@ static int make_way(struct gather *g, const struct tree_source *s, const struct 
 
 /* ---- attributes ---- */
 
+void gather_times(const struct gather *g, int64_t *least, int64_t *most)
+{
+	*least = TIME_MIN;
+	*most = build_inode_size(g->b) > 128 ? TIME_MAX : TIME_MAX_SLIM;
+}
+
 static int check_time(struct gather *g, const char *path, const struct ek_time *t)
 {
-	int64_t most = g->b != NULL && build_inode_size(g->b) > 128 ? TIME_MAX : TIME_MAX_SLIM;
+	int64_t least, most;
 	char shown[160];
 
-	if (t->sec >= TIME_MIN && t->sec <= most)
+	gather_times(g, &least, &most);
+	if (t->sec >= least && t->sec <= most)
 		return 0;
 	return diag_set(g->diag, -ERANGE,
 			"time out of range: '%s': %lld seconds, from %lld to %lld can be kept",
 			escape_to(shown, sizeof(shown), path, strlen(path)), (long long)t->sec,
-			(long long)TIME_MIN, (long long)most);
+			(long long)least, (long long)most);
 }
 
 static int check_entry(struct gather *g, const struct tree_entry *e)
@@ -292,11 +299,12 @@ static int add_inode(struct gather *g, const struct tree_source *s, const struct
 	if (rc < 0)
 		return rc;
 	x = find(g, dir, name, strlen(name));
-	if (x != NULL)
+	if (x != NULL) {
 		rc = make_way(g, s, e, x);
+		x = rc == 0 ? find(g, dir, name, strlen(name)) : NULL;
+	}
 	if (rc < 0)
 		return rc;
-	x = find(g, dir, name, strlen(name));
 	if (x != NULL)
 		return set_attributes(g, node_of(x->inode), e);
 	n = new_node(g, e->mode);

@@ -41,6 +41,9 @@ void gather_end(struct gather *g);
 int gather_add(struct gather *g, const struct tree_source *s, const struct tree_entry *e,
 	       struct gather_node **ret);
 
+/* Seconds that the inodes can hold; others are -ERANGE. */
+void gather_times(const struct gather *g, int64_t *least, int64_t *most);
+
 /* The folder lost+found of the root, made when there is none. */
 int gather_lost_found(struct gather *g, uint32_t blocks, struct build_inode **ret);
 

@@ -56,6 +56,9 @@ struct tree_source_ops {
 	/* Fills buf with len bytes of contents from off on; a stream wants ascending off. */
 	int (*read)(struct tree_source *s, uint64_t token, uint64_t off, void *buf, size_t len);
 	void (*close)(struct tree_source *s);
+	/* A descriptor of the host that has the contents, the source's own and good until the next
+	 * call, or negative.  May be NULL. */
+	int (*host)(struct tree_source *s, uint64_t token);
 };
 
 struct tree_source {

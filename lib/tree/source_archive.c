@@ -322,7 +322,7 @@ static void archive_close_source(struct tree_source *s)
 }
 
 static const struct tree_source_ops archive_ops = {archive_next, NULL, archive_read,
-						   archive_close_source};
+						   archive_close_source, NULL};
 
 int tree_open_archive(const char *name, struct diag *d, struct tree_source **ret)
 {

@@ -7,11 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -45,8 +43,8 @@ struct folder {
 	int root;
 	struct level *levels;
 	size_t depth, cap;
-	struct str path;
-	bool started, enter; /* enter: the entry handed out last is a folder to go into */
+	struct str path, host; /* host: scratch */
+	bool started, enter;   /* enter: the entry handed out last is a folder to go into */
 	struct hash known;
 	struct str files; /* paths of files whose contents may be asked for; tokens are offsets */
 	uint64_t open_token;
@@ -241,10 +239,23 @@ static int read_target(struct folder *f, int at, const char *name, struct tree_e
 	return 0;
 }
 
+/* Calls about attributes want a path: the plain one costs least, and where it would be too long the
+ * descriptor of the folder stands for its beginning. */
+static const char *host_path(struct folder *f, int at, const char *name)
+{
+	size_t base = strlen(f->s.name);
+
+	str_cut(&f->host, 0);
+	if (base + 1 + f->path.len < PATH_MAX)
+		str_addf(&f->host, "%s/%s", f->s.name, str_text(&f->path));
+	else
+		str_addf(&f->host, "/proc/self/fd/%d/%s", at, name);
+	return str_text(&f->host);
+}
+
 static int fill(struct folder *f, int at, const char *name, const struct stat *st,
 		struct tree_entry *e)
 {
-	char proc[64 + 256];
 	int rc = 0;
 
 	e->mode = st->st_mode;
@@ -267,8 +278,7 @@ static int fill(struct folder *f, int at, const char *name, const struct stat *s
 		rc = read_target(f, at, name, e);
 	if (rc < 0)
 		return rc;
-	snprintf(proc, sizeof(proc), "/proc/self/fd/%d/%s", at, name);
-	rc = xattr_list_host(&f->xattrs, proc);
+	rc = xattr_list_host(&f->xattrs, host_path(f, at, name));
 	if (rc < 0)
 		return host_error(f, rc, "cannot read attributes");
 	e->xattrs = f->xattrs.v;
@@ -374,6 +384,14 @@ static int folder_read(struct tree_source *s, uint64_t token, uint64_t off, void
 	return rc;
 }
 
+static int folder_host(struct tree_source *s, uint64_t token)
+{
+	struct folder *f = of(s);
+	int rc = open_contents(f, token);
+
+	return rc < 0 ? rc : f->open_fd;
+}
+
 static void folder_close(struct tree_source *s)
 {
 	struct folder *f = of(s);
@@ -391,6 +409,7 @@ static void folder_close(struct tree_source *s)
 		close(f->root);
 	xattr_list_free(&f->xattrs);
 	str_free(&f->path);
+	str_free(&f->host);
 	str_free(&f->files);
 	free(f->levels);
 	free(f->ranges);
@@ -399,7 +418,7 @@ static void folder_close(struct tree_source *s)
 }
 
 static const struct tree_source_ops folder_ops = {folder_next, folder_prune, folder_read,
-						  folder_close};
+						  folder_close, folder_host};
 
 int tree_open_folder(const char *name, struct diag *d, struct tree_source **ret)
 {

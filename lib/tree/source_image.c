@@ -209,7 +209,7 @@ static void image_close_source(struct tree_source *s)
 }
 
 static const struct tree_source_ops image_ops = {image_next, image_prune, image_read,
-						 image_close_source};
+						 image_close_source, NULL};
 
 int tree_source_of_inode(struct ek_inode *inode, bool owned, const char *name,
 			 struct tree_source **ret)

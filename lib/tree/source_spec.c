@@ -797,7 +797,7 @@ static void spec_close(struct tree_source *s)
 	free(r);
 }
 
-static const struct tree_source_ops spec_ops = {spec_next, NULL, spec_read, spec_close};
+static const struct tree_source_ops spec_ops = {spec_next, NULL, spec_read, spec_close, NULL};
 
 static int open_both(struct reader *r)
 {

@@ -87,3 +87,31 @@ t"
 	mount_image a.img mnt ro
 	python3 "$SRC/tests/tools/full-tree" compare full mnt
 }
+
+@test "what cannot be kept ends the command, or is listed while the rest goes on" {
+	need_root "become somebody else"
+	need setpriv
+	local open
+	open=$(mktemp -d) && chmod 777 "$open"
+	mkdir -p "$open/t/shut" && printf a >"$open/t/a" && printf b >"$open/t/b"
+	chmod 0 "$open/t/a" "$open/t/shut"
+	nobody() { (cd "$open" && setpriv --reuid 65534 --regid 65534 --clear-groups "$EXTKIT" "$@"); }
+	run -7 nobody create --size auto --from t a.img
+	has "$output" "cannot read: t/a: Permission denied"
+	[ ! -e "$open/a.img" ]
+	run -8 nobody create --size auto --keep-going --from t a.img
+	mv "$open/a.img" . && rm -r "$open"
+	clean a.img
+	x 0 cat a.img:/b
+	equal "$out" b
+	x 5 stat a.img:/a
+	printf '#spec 1\n./a time=99999999999 data=a\n./b xattr.user.x=0s%s data=b\n' "$(head -c 6000 /dev/zero | base64 -w0)" >a.spec
+	x 2 create --size auto --from a.spec b.img
+	has "$err" "time out of range: 'a'"
+	x 8 create --size auto --keep-going --from a.spec b.img
+	has "$out" "time out of range"
+	has "$out" "attribute too large"
+	clean b.img
+	x 0 stat b.img:/a
+	has "$out" 2446
+}
