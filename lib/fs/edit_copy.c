@@ -19,7 +19,6 @@
 #include "fs/inode.h"
 #include "fs/namei.h"
 #include "fs/session.h"
-#include "io/dev.h"
 
 struct twin {
 	struct hash_node node; /* key: the inode it was copied from */
@@ -104,8 +103,8 @@ static int copy_file(struct copy *c, struct ek_inode *from, struct slot *s)
 	rc = copy_data(c, from, made);
 	if (rc == 0)
 		rc = copy_attr(c, from, made);
-	if (rc == 0 && jnl_is_none(c->to->img->jnl))
-		rc = dev_flush(c->to->img->dev);
+	if (rc == 0)
+		rc = edit_flush(c->to);
 	if (rc == 0)
 		rc = over ? fs_link_over(c->to, made, s->dir, s->name, s->len)
 			  : fs_link(c->to, made, s->dir, s->name, s->len);

@@ -61,6 +61,10 @@ int edit_check_acl(struct diag *d, const void *acl, size_t len);
  * its others. */
 uint16_t edit_acl_mode(const void *acl, size_t len, uint16_t mode);
 
+/* Before a name for new contents: they are on the disk, where nobody else sees to it.  A commit
+ * flushes before its commit block, and what can be taken back may be in any state. */
+int edit_flush(struct task *t);
+
 /* Takes away everything below and including the entry. */
 int edit_remove_tree(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
 		     uint64_t *count);

@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "extkit/image.h"
 #include "extkit/undo.h"
+#include "fs/edit_impl.h"
 #include "fs/session.h"
 #include "io/dev.h"
 #include "io/undo.h"
@@ -126,6 +127,14 @@ void session_before_commit(void *session)
 	/* a failure shows at the commit's first write */
 	if (s->undo != NULL && s->task.img != NULL && !s->last)
 		(void)undo_arm(s->undo);
+}
+
+int edit_flush(struct task *t)
+{
+	const struct ek_image *img = t->img;
+	bool undone = img->session != NULL && img->session->undo != NULL;
+
+	return jnl_is_none(img->jnl) && !undone ? dev_flush(img->dev) : 0;
 }
 
 int ek_image_take_back(struct ek_image *img)

@@ -6,7 +6,8 @@
  * 2. It gets blocks, one transaction for each extent, and the bytes go straight to their place.
  * 3. Owner, times and attributes.
  * 4. One transaction gives it its name and, when it replaces a file, takes that one's.  Its commit
- *    flushes the device before it counts; without a journal the flush is ours.
+ *    flushes the device before it counts; without a journal the flush is ours, unless all can be
+ *    taken back.
  */
 #include <errno.h>
 
@@ -17,7 +18,6 @@
 #include "fs/inode.h"
 #include "fs/namei.h"
 #include "fs/session.h"
-#include "io/dev.h"
 
 /* ---- put ---- */
 
@@ -51,9 +51,8 @@ static int make_file(struct task *t, const struct source *src, struct ek_inode *
 	rc = fill_file(t, inode, src);
 	if (rc == 0)
 		rc = edit_set(t, inode, attr);
-	/* A commit flushes before its commit block: what was written until then is there. */
-	if (rc == 0 && jnl_is_none(t->img->jnl))
-		rc = dev_flush(t->img->dev);
+	if (rc == 0)
+		rc = edit_flush(t);
 	if (rc == 0)
 		rc = over ? fs_link_over(t, inode, dir, name, len)
 			  : fs_link(t, inode, dir, name, len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The device that can be taken back.  What is kept is known by a bit for each 4 KiB, in pieces of 4
- * MiB that a table finds; what changes for the first time is read from below in the largest runs
+ * MiB that a table finds; what changes for the first time is read from below in the largest runs,
+ * up to the end of a window of 256 KiB,
  * and becomes records, zeros without their bytes.  What comes from memory is limited: past that the
  * file is made.
  */
@@ -22,6 +23,7 @@
 
 #define UNIT         4096u
 #define CHUNK_UNITS  1024u
+#define WINDOW       64u /* units that are kept at once: neighbours change soon, a sync costs more */
 #define MEMORY_LIMIT ((size_t)32 << 20)
 
 struct chunk {
@@ -115,6 +117,7 @@ static uint64_t take_run(struct chunk *c, uint64_t first, uint64_t end)
 static int keep(struct undo *u, uint64_t off, uint64_t len)
 {
 	uint64_t unit = off / UNIT, end = DIV_UP(off + len, (uint64_t)UNIT);
+	uint64_t units = DIV_UP(u->dev.size, (uint64_t)UNIT);
 	int rc = u->error;
 
 	while (rc == 0 && unit < end) {
@@ -124,7 +127,7 @@ static int keep(struct undo *u, uint64_t off, uint64_t len)
 		if (c == NULL)
 			return -ENOMEM;
 		if (!is_kept(c, unit)) {
-			n = take_run(c, unit, end);
+			n = take_run(c, unit, MIN(ROUND_UP(end, (uint64_t)WINDOW), units));
 			rc = keep_run(u, from, MIN(n * UNIT, u->dev.size - from));
 		}
 		unit += n;

@@ -14,7 +14,8 @@
 #include "io/fault.h"
 #include "io/undo.h"
 
-#define SIZE ((size_t)10 * 4096 + 512) /* the last unit is not whole */
+#define WINDOW ((size_t)64 * 4096)
+#define SIZE   (10 * WINDOW + 512) /* the last unit is not whole */
 
 static struct diag diag;
 static uint8_t old_bytes[SIZE], got[SIZE];
@@ -47,7 +48,7 @@ static void begin(struct place *p)
 	seed = 5;
 	for (size_t i = 0; i < SIZE; i++)
 		old_bytes[i] = (uint8_t)(next() >> 24);
-	memset(old_bytes + 3 * 4096, 0, 2 * 4096);
+	memset(old_bytes + 3 * WINDOW, 0, 2 * WINDOW);
 	OK(dev_open_memory(SIZE, &diag, &p->base));
 	OK(dev_write(p->base, 0, old_bytes, SIZE));
 	OK(dev_open_undo(p->base, p->file, &id, &p->dev));
@@ -173,7 +174,7 @@ TEST(a_torn_end_of_the_file_is_passed_over)
 		if (after.st_size == before.st_size)
 			OK(dev_read(p.base, 0, changed, SIZE));
 	}
-	for (off_t size = after.st_size; size >= before.st_size; size -= 97) {
+	for (off_t size = after.st_size; size >= before.st_size; size -= 9973) {
 		CHECK_INT(truncate(p.file, size), 0);
 		OK(dev_write(p.base, 0, changed, SIZE));
 		OK(undo_replay(p.file, p.base, NULL, NULL, &done));
@@ -197,7 +198,7 @@ TEST(a_bit_that_flips_in_the_head_or_a_record_is_noticed)
 	OK(undo_replay(p.file, p.base, NULL, NULL, &whole));
 	CHECK_INT(stat(p.file, &st), 0);
 	fd = open(p.file, O_RDWR);
-	for (off_t at = 0; at < st.st_size; at += at < 60 ? 1 : at < 4096 ? 4036 : 611) {
+	for (off_t at = 0; at < st.st_size; at += at < 60 ? 1 : at < 4096 ? 4036 : 60013) {
 		int rc;
 
 		CHECK_INT(pread(fd, &byte, 1, at), 1);
