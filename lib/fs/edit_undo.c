@@ -94,6 +94,11 @@ static int open_undo(struct session *s, const struct ek_image_options *opt, cons
 	if ((opt->flags & EK_IMAGE_UNDO) != 0 && !file && le32_get(sb.s_journal_inum) == 0)
 		return diag_set(&s->ctx->diag, -EOPNOTSUPP,
 				"unsupported: what is in an external journal cannot be taken back");
+	if (file && path == NULL)
+		return diag_set(&s->ctx->diag, -EINVAL,
+				"cannot take back what is done to %s: it is a block device without "
+				"a journal, and no undo file was named",
+				s->file->name);
 	identify(&sb, opt->offset, &id);
 	rc = dev_open_undo(s->file, path, &id, &s->undo);
 	return rc < 0 || !file ? rc : undo_arm(s->undo);

@@ -329,3 +329,47 @@ killed_apply() {
 	x 0 ls a.img
 	has "$out" made
 }
+
+@test "a second writer is refused while an edit goes on" {
+	base_image "-b 1K"
+	local n code=0
+	mkfifo slow
+	"$EXTKIT" put - a.img:/slow <slow &
+	exec 9>slow
+	for n in {1..40}; do
+		sleep 0.05
+		code=0
+		"$EXTKIT" rm a.img:/etc/motd 2>err || code=$?
+		[ "$code" -ne 0 ] && break
+		"$EXTKIT" put old a.img:/etc/motd 2>err || { code=$?; break; }
+	done
+	equal "$code" 9
+	has "$(cat err)" "extkit"
+	echo "mkdir /x" >script
+	x 9 apply a.img script
+	x 9 undo a.img || x 1 undo a.img
+	exec 9>&-
+	wait
+	clean a.img
+}
+
+@test "a block device is edited, and a script that needs a file there must name one" {
+	base_image "-b 1K -O ^has_journal"
+	loop_device a.img
+	x 0 rm "$loop:/etc/motd"
+	printf 'rm /etc/issue\nrm /nothing\n' >script
+	x 5 apply --undo-file here.undo "$loop" script
+	[ ! -e here.undo ]
+	x 0 ls "$loop:/etc"
+	equal "$out" issue
+	sed -i '$d' script
+	x 0 apply --undo-file here.undo "$loop" script
+	[ ! -e here.undo ]
+	x 3 apply "$loop" script
+	has "$err" "no undo file was named"
+	losetup -d "$loop"
+	LOOPS=()
+	clean a.img
+	x 0 ls a.img:/etc
+	equal "$out" ""
+}
