@@ -71,6 +71,12 @@ int build_place_runs(struct build *b, struct build_inode *inode);
 void build_unplace_runs(struct build_inode *inode);
 uint32_t build_count_map(const struct build *b, const struct build_inode *inode);
 
+/* ---- the plan ---- */
+
+/* Everything gets a place in a filesystem of so many blocks and inodes, as if there were no end;
+ * *end says where that is. */
+int build_try_size(struct build *b, uint64_t blocks, uint64_t inodes, uint64_t *end);
+
 /* ---- writing ---- */
 
 /* Neighbouring blocks go out together. */
