@@ -31,3 +31,9 @@ fuzz() { # BLOCK MKFS-OPTIONS
 @test "random operations with small inodes and plain folders leave the kernel's tree" {
 	fuzz 4096 "-I 128 -O ^dir_index,^metadata_csum"
 }
+
+@test "random operations over shapes that cover every pair of features" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	[ -e /dev/loop-control ] || skip "no loop devices"
+	"$SRC/tests/fuzzops/matrix" "${OUT:?}" --seconds="${FUZZOPS_SECONDS:-300}"
+}
