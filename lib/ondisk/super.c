@@ -85,15 +85,20 @@ static int verify_features(const struct super_raw *sb, const char *where, struct
 	return 0;
 }
 
+/* Revision 0 has no features, whatever their words hold. */
+static bool has_clusters(const struct super_raw *sb)
+{
+	return le32_get(sb->s_rev_level) > 0 &&
+	       (le32_get(sb->s_feature_ro_compat) & RO_COMPAT_BIGALLOC) != 0;
+}
+
 static int verify_clusters(const struct super_raw *sb, const char *where, struct diag *d)
 {
 	uint32_t log_block = le32_get(sb->s_log_block_size);
 	uint32_t log_cluster = le32_get(sb->s_log_cluster_size);
 	uint64_t bpg = le32_get(sb->s_blocks_per_group), cpg = le32_get(sb->s_clusters_per_group);
-	bool bigalloc = le32_get(sb->s_rev_level) > 0 &&
-			(le32_get(sb->s_feature_ro_compat) & RO_COMPAT_BIGALLOC) != 0;
 
-	if (!bigalloc)
+	if (!has_clusters(sb))
 		return 0;
 	if (log_cluster < log_block || log_cluster > 19 + log_block)
 		return bad(d, where, "s_log_cluster_size", log_cluster,
@@ -110,7 +115,7 @@ static int verify_groups(const struct super_raw *sb, const char *where, struct d
 	uint32_t isize = le32_get(sb->s_rev_level) == 0 ? 128 : le16_get(sb->s_inode_size);
 	uint32_t bpg = le32_get(sb->s_blocks_per_group), ipg = le32_get(sb->s_inodes_per_group);
 	uint32_t first = le32_get(sb->s_first_data_block);
-	uint32_t shift = le32_get(sb->s_feature_ro_compat) & RO_COMPAT_BIGALLOC
+	uint32_t shift = has_clusters(sb)
 			     ? le32_get(sb->s_log_cluster_size) - le32_get(sb->s_log_block_size)
 			     : 0;
 

@@ -88,6 +88,21 @@ TEST(superblocks_that_broke_others_are_refused_by_field_and_value)
 		refuse(&rows[i]);
 }
 
+/* Groups of clusters are longer than a bitmap has bits for blocks. */
+TEST(revision_0_has_no_clusters_whatever_its_feature_words_hold)
+{
+	struct super_raw bad;
+
+	make_super();
+	bad = sb;
+	bad.s_feature_ro_compat = le32_make(le32_get(bad.s_feature_ro_compat) | RO_COMPAT_BIGALLOC);
+	bad.s_log_cluster_size = le32_make(le32_get(bad.s_log_block_size) + 2);
+	bad.s_blocks_per_group = le32_make(4 * le32_get(bad.s_blocks_per_group));
+	bad.s_rev_level = le32_make(0);
+	CHECK_INT(super_verify_torn(&bad, 24 << 20, "superblock", &d), -EUCLEAN);
+	CHECK(strstr(d.text, "s_blocks_per_group") != NULL);
+}
+
 TEST(a_huge_first_meta_group_is_refused)
 {
 	struct super_raw bad;
