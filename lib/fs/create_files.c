@@ -61,17 +61,7 @@ static int write_reserved(struct create_writer *w)
 
 /* ---- folders ---- */
 
-static void put_entry(const struct geom *g, uint8_t *at, uint32_t len, uint32_t ino,
-		      const char *name)
-{
-	struct dirent_raw *e = (struct dirent_raw *)(void *)at;
-
-	e->inode = le32_make(ino);
-	dir_set_rec_len(g, e, len);
-	e->name_len = (uint8_t)strlen(name);
-	e->file_type = (g->incompat & INCOMPAT_FILETYPE) != 0 ? DIRENT_DIR : 0;
-	memcpy(e->name, name, e->name_len);
-}
+#define DOTDOT_AT 12u /* behind ".", and before what has room left */
 
 static int put_dir_block(struct create_writer *w, uint64_t block, uint32_t ino)
 {
@@ -88,15 +78,13 @@ static int put_dir_block(struct create_writer *w, uint64_t block, uint32_t ino)
 static int write_root(struct create_writer *w)
 {
 	bool has_lost = w->l->lost_found.blocks != 0;
-	uint32_t end = dir_usable(w->g);
 	struct inode_rec r;
 	int rc;
 
 	dir_block_init(w->g, w->block);
-	put_entry(w->g, w->block, 12, INUM_ROOT, ".");
-	put_entry(w->g, w->block + 12, has_lost ? 12 : end - 12, INUM_ROOT, "..");
+	dir_block_dots(w->g, w->block, INUM_ROOT, INUM_ROOT);
 	if (has_lost)
-		put_entry(w->g, w->block + 24, end - 24, INUM_FIRST, "lost+found");
+		dir_block_fill(w->g, w->block, DOTDOT_AT, "lost+found", 10, INUM_FIRST, DIRENT_DIR);
 	rc = put_dir_block(w, w->l->root.runs[0].start, INUM_ROOT);
 	record(w, S_IFDIR | 0755, has_lost ? 3 : 2, &r);
 	r.uid = w->o->root_uid;
@@ -114,10 +102,8 @@ static int write_lost_found(struct create_writer *w)
 
 	for (uint64_t i = 0; i < f->blocks && rc == 0; i++) {
 		dir_block_init(w->g, w->block);
-		if (i == 0) {
-			put_entry(w->g, w->block, 12, INUM_FIRST, ".");
-			put_entry(w->g, w->block + 12, dir_usable(w->g) - 12, INUM_ROOT, "..");
-		}
+		if (i == 0)
+			dir_block_dots(w->g, w->block, INUM_FIRST, INUM_ROOT);
 		rc = put_dir_block(w, f->runs[0].start + i, INUM_FIRST);
 	}
 	if (rc < 0)

@@ -447,21 +447,8 @@ int dir_set(struct task *t, struct ek_inode *dir, const char *name, uint32_t len
 	return rc;
 }
 
-static void put_entry(const struct geom *g, uint8_t *at, uint32_t len, uint32_t ino,
-		      const char *name)
-{
-	struct dirent_raw *e = (struct dirent_raw *)(void *)at;
-
-	e->inode = le32_make(ino);
-	dir_set_rec_len(g, e, len);
-	e->name_len = (uint8_t)strlen(name);
-	e->file_type = geom_incompat(g, INCOMPAT_FILETYPE) ? DIRENT_DIR : 0;
-	memcpy(e->name, name, e->name_len);
-}
-
 int dir_init(struct task *t, struct ek_inode *dir, ek_inum parent)
 {
-	const struct geom *g = &dir->img->geom;
 	struct buf *b;
 	uint32_t n;
 	int rc = inline_dir_init(t, dir, parent);
@@ -471,8 +458,7 @@ int dir_init(struct task *t, struct ek_inode *dir, ek_inum parent)
 	rc = dir_block_append(t, dir, &n, &b);
 	if (rc < 0)
 		return rc;
-	put_entry(g, b->data, 12, dir->ino.v, ".");
-	put_entry(g, b->data + 12, dir_usable(g) - 12, parent.v, "..");
+	dir_block_dots(&dir->img->geom, b->data, dir->ino.v, parent.v);
 	rc = handle_dirty(t->user.current, b);
 	buf_put(b);
 	return rc;

@@ -293,6 +293,12 @@ void dir_block_fill(const struct geom *g, uint8_t *data, uint32_t at, const char
 	memcpy(gap->name, name, len);
 }
 
+void dir_block_dots(const struct geom *g, uint8_t *data, uint32_t ino, uint32_t parent)
+{
+	dir_block_fill(g, data, 0, ".", 1, ino, DIRENT_DIR);
+	dir_block_fill(g, data, 0, "..", 2, parent, DIRENT_DIR);
+}
+
 void dir_block_remove(const struct geom *g, struct dirent_raw *e, struct dirent_raw *prev)
 {
 	size_t keep = prev != NULL ? 0 : offsetof(struct dirent_raw, name_len);

@@ -68,6 +68,9 @@ int dir_block_gap(const struct geom *g, const uint8_t *data, uint32_t len, uint3
 void dir_block_fill(const struct geom *g, uint8_t *data, uint32_t at, const char *name,
 		    uint32_t len, uint32_t ino, uint8_t type);
 
+/* "." and ".." into a block that dir_block_init has made. */
+void dir_block_dots(const struct geom *g, uint8_t *data, uint32_t ino, uint32_t parent);
+
 void dir_block_remove(const struct geom *g, struct dirent_raw *e, struct dirent_raw *prev);
 
 /* True when the block is the root or an inner node of an index. */

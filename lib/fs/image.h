@@ -60,8 +60,7 @@ struct data_ops {
 
 enum image_flag {
 	IMAGE_WRITE = 1 << 0,
-	IMAGE_NO_RECOVERY = 1 << 1, /* read what is there, ignore a dirty journal */
-	IMAGE_BUILD = 1 << 2        /* fresh image: no transactions until the end */
+	IMAGE_NO_RECOVERY = 1 << 1 /* read what is there, ignore a dirty journal */
 };
 
 /* Mount options that change behaviour. */
@@ -81,7 +80,7 @@ struct image_opts {
 	/* A transaction is about to be committed, nothing of it was written yet.  May be NULL. */
 	void (*before_commit)(void *ctx);
 	void *commit_ctx;
-	bool dioread_lock, nodelalloc, data_writeback, data_journal, noauto_da_alloc;
+	bool dioread_lock, nodelalloc, noauto_da_alloc;
 };
 
 struct ek_image {

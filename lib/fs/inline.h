@@ -38,7 +38,7 @@ static inline bool inode_may_inline(const struct ek_inode *i)
 /* Bytes [off, off + len) of the contents; what i_size claims beyond them reads as zeros. */
 int inline_read(struct ek_inode *inode, uint64_t off, void *buf, size_t len);
 
-/* Bytes that an inline inode has room for now, at least 60. */
+/* Bytes that an inline inode has room for beside its attributes, at least 60. */
 int inline_size(struct ek_inode *inode, uint32_t *ret);
 /* Bytes that it could be grown to hold; 0 when none. */
 int inline_capacity(struct ek_inode *inode, uint32_t *ret);
