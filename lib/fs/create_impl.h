@@ -47,9 +47,12 @@ int create_place_files(struct layout *l, const struct create_opts *o, struct dia
 void create_log_super(const struct create_opts *o, uint32_t block_size, uint64_t blocks,
 		      uint32_t fast, uint32_t first, uint32_t users, uint8_t *raw);
 
-/* Makes the filesystem a user of the journal device, and notes it in the superblock. */
-int create_join_log(const struct create_opts *o, uint32_t block_size, struct dev *dev,
-		    struct super_raw *ret);
+/* -EINVAL unless dev is a journal device that a filesystem with such blocks can have for itself:
+ * Linux lets no two share one.  Notes it in the superblock. */
+int create_check_log(struct dev *dev, uint32_t block_size, bool force, struct super_raw *ret);
+
+/* Makes the filesystem the user of the journal device. */
+int create_join_log(struct dev *dev, uint32_t block_size, const uint8_t *uuid);
 
 /* One filesystem being written. */
 struct create_writer {

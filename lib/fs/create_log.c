@@ -13,8 +13,6 @@
 #include "io/dev.h"
 #include "ondisk/jbd2.h"
 
-#define MAX_USERS 48u
-
 /* The block behind the one that holds the superblock. */
 static uint32_t log_block(uint32_t block_size)
 {
@@ -82,24 +80,21 @@ static int check_device(struct dev *dev, const struct super_raw *sb, uint32_t bl
 	return 0;
 }
 
-/* Adds one more user to the log's list. */
-static int add_user(struct dev *dev, struct jbd2_super *js, const uint8_t *uuid)
+/* The log of a filesystem that is used no more may be taken over. */
+static int check_log(struct dev *dev, const struct jbd2_super *js, bool force)
 {
-	uint32_t n = be32_get(js->s_nr_users);
-
 	if (be32_get(js->header.h_magic) != JBD2_MAGIC)
 		return refuse(dev, "there is no log behind its superblock");
+	if (jbd2_super_has_csum(js) && be32_get(js->s_checksum) != jbd2_super_csum(js))
+		return refuse(dev, "the checksum of its log is wrong");
 	if (be32_get(js->s_start) != 0)
 		return refuse(dev, "its log was not replayed");
-	if (n >= MAX_USERS)
-		return refuse(dev, "its log has as many users as fit");
-	memcpy(js->s_users + (size_t)n * 16, uuid, 16);
-	js->s_nr_users = be32_make(n + 1);
+	if (be32_get(js->s_nr_users) != 0 && !force)
+		return refuse(dev, "another filesystem uses it; force would take it over");
 	return 0;
 }
 
-int create_join_log(const struct create_opts *o, uint32_t block_size, struct dev *dev,
-		    struct super_raw *ret)
+int create_check_log(struct dev *dev, uint32_t block_size, bool force, struct super_raw *ret)
 {
 	uint64_t at = (uint64_t)log_block(block_size) * block_size;
 	struct jbd2_super js;
@@ -114,12 +109,24 @@ int create_join_log(const struct create_opts *o, uint32_t block_size, struct dev
 	if (rc == 0)
 		rc = dev_read(dev, at, &js, sizeof(js));
 	if (rc == 0)
-		rc = add_user(dev, &js, o->uuid);
-	if (rc == 0)
-		rc = dev_write(dev, at, &js, sizeof(js));
-	if (rc == 0)
-		rc = dev_flush(dev);
+		rc = check_log(dev, &js, force);
 	if (rc == 0)
 		memcpy(ret->s_journal_uuid, sb.s_uuid, sizeof(sb.s_uuid));
 	return rc;
+}
+
+int create_join_log(struct dev *dev, uint32_t block_size, const uint8_t *uuid)
+{
+	uint64_t at = (uint64_t)log_block(block_size) * block_size;
+	struct jbd2_super js;
+	int rc = dev_read(dev, at, &js, sizeof(js));
+
+	if (rc < 0)
+		return rc;
+	memset(js.s_users, 0, sizeof(js.s_users));
+	memcpy(js.s_users, uuid, 16);
+	js.s_nr_users = be32_make(1);
+	jbd2_super_seal(&js);
+	rc = dev_write(dev, at, &js, sizeof(js));
+	return rc < 0 ? rc : dev_flush(dev);
 }

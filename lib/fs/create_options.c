@@ -255,8 +255,14 @@ static int join_options(const struct ek_create_options *opt, struct create_opts 
 	return 0;
 }
 
-static int device_options(struct create_opts *o, struct diag *d)
+static int device_options(const struct ek_create_options *opt, struct create_opts *o,
+			  struct diag *d)
 {
+	if (opt->features != NULL)
+		return diag_set(d, -EINVAL, "features '%s': a journal device has none",
+				opt->features);
+	if (opt->journal_path != NULL)
+		return diag_set(d, -EINVAL, "a journal device has no journal elsewhere");
 	if (o->block_size == 0)
 		o->block_size = 4096;
 	if (o->block_size < 1024 || o->block_size > 65536 || !is_pow2(o->block_size))
@@ -279,9 +285,9 @@ int create_options(const struct ek_create_options *opt, uint64_t bytes, struct d
 		rc = set_words(opt, o, d);
 	if (rc == 0)
 		rc = set_identity(opt, o, d);
+	if (rc == 0 && (opt->flags & EK_CREATE_JOURNAL_DEVICE) != 0)
+		return device_options(opt, o, d);
 	if (rc == 0 && opt->journal_path != NULL)
 		return join_options(opt, o, d);
-	if (rc == 0 && (opt->flags & EK_CREATE_JOURNAL_DEVICE) != 0)
-		return device_options(o, d);
 	return rc < 0 ? rc : set_journal(opt, o, d);
 }

@@ -19,6 +19,7 @@
 #include "io/dev.h"
 #include "ondisk/group.h"
 #include "ondisk/inode.h"
+#include "ondisk/jbd2.h"
 #include "ondisk/mmp.h"
 #include "ondisk/super.h"
 
@@ -114,16 +115,6 @@ int ek_inspect_close(struct ek_inspect *ins)
 
 /* ---- seals ---- */
 
-static void seal_log(uint8_t *raw)
-{
-	const struct field *f = field_named(&field_log_super, "s_checksum");
-
-	if (field_get(&field_log_super, field_named(&field_log_super, "s_checksum_type"), raw) == 0)
-		return; /* kinds of log without a checksum of their own */
-	field_set(&field_log_super, f, raw, 0);
-	field_set(&field_log_super, f, raw, crc32c(~0u, raw, field_log_super.size));
-}
-
 /* Checksums that the unit should have, computed in the scratch space: what a damaged structure
  * says of its own length can lead far behind its end. */
 static const uint8_t *sealed(struct ek_inspect *ins, const struct unit *u)
@@ -143,7 +134,7 @@ static const uint8_t *sealed(struct ek_inspect *ins, const struct unit *u)
 	else if (u->kind == UNIT_INODE)
 		inode_seal(g, (ek_inum){u->number}, ins->scratch);
 	else if (u->kind == UNIT_LOG)
-		seal_log(ins->scratch);
+		jbd2_super_seal((struct jbd2_super *)(void *)ins->scratch);
 	else if (u->kind == UNIT_GUARD)
 		mmp_seal(g, (struct mmp_raw *)(void *)ins->scratch);
 	else if (u->ver != NULL && u->ver->seal != NULL)
@@ -156,8 +147,7 @@ static bool has_seal(const struct ek_inspect *ins, const struct unit *u)
 	if (u->kind == UNIT_GROUP)
 		return geom_gdt_csum(&ins->geom);
 	if (u->kind == UNIT_LOG)
-		return field_get(&field_log_super, field_named(&field_log_super, "s_checksum_type"),
-				 u->data) != 0;
+		return jbd2_super_has_csum((const struct jbd2_super *)(const void *)u->data);
 	if (u->kind == UNIT_INODE && inode_is_blank(&ins->geom, u->data))
 		return false;
 	return geom_csum(&ins->geom);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <uuid.h>
 
 #include "base/str.h"
 #include "fs/image.h"
@@ -19,25 +20,9 @@
 #include "ondisk/jbd2.h"
 #include "ondisk/super.h"
 
-#define UUID_TEXT 37
-
 bool journal_is_external(const struct ek_image *img)
 {
 	return geom_compat(&img->geom, COMPAT_HAS_JOURNAL) && img->geom.journal_inum == 0;
-}
-
-static void uuid_text(const uint8_t u[16], char text[UUID_TEXT])
-{
-	static const char digits[] = "0123456789abcdef";
-	char *at = text;
-
-	for (unsigned i = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			*at++ = '-';
-		*at++ = digits[u[i] >> 4];
-		*at++ = digits[u[i] & 15];
-	}
-	*at = '\0';
 }
 
 static int bad(struct ek_image *img, const struct dev *dev, const char *why)
@@ -48,12 +33,12 @@ static int bad(struct ek_image *img, const struct dev *dev, const char *why)
 static int prove_uuid(struct ek_image *img, const struct dev *dev, const uint8_t found[16])
 {
 	const uint8_t *wanted = image_super(img)->s_journal_uuid;
-	char want[UUID_TEXT], have[UUID_TEXT];
+	char want[UUID_STR_LEN], have[UUID_STR_LEN];
 
 	if (memcmp(found, wanted, 16) == 0)
 		return 0;
-	uuid_text(wanted, want);
-	uuid_text(found, have);
+	uuid_unparse_lower(wanted, want);
+	uuid_unparse_lower(found, have);
 	return diag_set(&img->diag, -EUCLEAN,
 			"wrong journal device: %s: its UUID is %s, the filesystem's journal is %s",
 			dev->name, have, want);
@@ -90,14 +75,14 @@ static int prove_log_super(struct ek_image *img, struct dev *dev, uint32_t at)
 static int find(struct ek_image *img, struct dev **ret)
 {
 	const struct image_opts *o = &img->opts;
-	char text[UUID_TEXT];
+	char text[UUID_STR_LEN];
 	int rc = -ENOENT;
 
 	if (o->find_journal != NULL)
 		rc = o->find_journal(o->find_ctx, image_super(img)->s_journal_uuid, ret);
 	if (rc != -ENOENT)
 		return rc;
-	uuid_text(image_super(img)->s_journal_uuid, text);
+	uuid_unparse_lower(image_super(img)->s_journal_uuid, text);
 	return diag_set(&img->diag, -EOPNOTSUPP,
 			"unsupported: the journal is external, on the device with UUID %s, and no "
 			"device was named",

@@ -103,32 +103,50 @@ static uint32_t device_number(const char *path)
 	       (minor(st.st_rdev) & ~0xffu) << 12;
 }
 
-static int join_log(const struct ek_create_options *opt, const struct create_opts *o,
-		    struct layout *l, struct diag *d)
+/* Opens the journal device and proves it, before anything is changed anywhere. */
+static int open_log(const struct ek_create_options *opt, struct layout *l, struct diag *d,
+		    struct dev **ret)
 {
+	bool dry = (opt->flags & EK_CREATE_DRY_RUN) != 0;
 	struct dev *log;
-	int rc = dev_open(opt->journal_path, DEV_WRITE, d, &log);
+	int rc = dev_open(opt->journal_path, dry ? 0 : DEV_WRITE, d, &log);
 
 	if (rc < 0)
 		return rc;
-	rc = create_join_log(o, l->geom.block_size, log, &l->super);
-	dev_close(log);
+	rc = create_check_log(log, l->geom.block_size, (opt->flags & EK_CREATE_FORCE) != 0,
+			      &l->super);
+	if (rc < 0) {
+		dev_close(log);
+		return rc;
+	}
 	l->super.s_journal_dev = le32_make(device_number(opt->journal_path));
-	return rc;
+	*ret = log;
+	return 0;
 }
 
-static int write_plan(struct dev *file, const struct ek_create_options *opt, struct create_opts *o,
-		      struct layout *l, struct diag *d)
+/* What is to be written: a filesystem, with its log elsewhere or not, or else a journal device. */
+struct creation {
+	const struct ek_create_options *opt;
+	struct create_opts o;
+	struct layout *l; /* NULL: a journal device */
+	struct dev *log;  /* of an external journal, or NULL */
+	struct diag *diag;
+};
+
+static int write_plan(struct dev *file, struct creation *c)
 {
+	const struct ek_create_options *opt = c->opt;
+	struct create_opts *o = &c->o;
 	struct dev *at = file;
 	int rc = fit(file, opt, o->size, &o->fresh);
 
 	if (rc == 0 && opt->offset != 0)
 		rc = dev_open_slice(file, opt->offset, o->size, &at);
-	if (rc == 0 && o->external_log)
-		rc = join_log(opt, o, l, d);
+	if (rc == 0 && c->log != NULL)
+		rc = create_join_log(c->log, c->l->geom.block_size, o->uuid);
 	if (rc == 0)
-		rc = l != NULL ? layout_write(l, o, at, d) : create_journal_device(o, at, d);
+		rc = c->l != NULL ? layout_write(c->l, o, at, c->diag)
+				  : create_journal_device(o, at, c->diag);
 	if (at != file)
 		dev_close(at);
 	return rc;
@@ -167,51 +185,60 @@ int create_check_target(const char *path, const struct ek_create_options *opt, s
 }
 
 /* A file that was made for a filesystem which then failed goes again. */
-static int write_target(const char *path, const struct ek_create_options *opt,
-			struct create_opts *o, struct layout *l, struct diag *d)
+static int write_target(const char *path, struct creation *c)
 {
 	bool made = access(path, F_OK) < 0 && errno == ENOENT;
 	struct dev *file;
-	int rc = dev_open(path, DEV_WRITE | DEV_CREATE, d, &file);
+	int rc = dev_open(path, DEV_WRITE | DEV_CREATE, c->diag, &file);
 
 	if (rc < 0)
 		return rc;
-	rc = check_target(file, opt, d);
+	rc = check_target(file, c->opt, c->diag);
 	if (rc == 0)
-		rc = write_plan(file, opt, o, l, d);
+		rc = write_plan(file, c);
 	dev_close(file);
 	if (rc < 0 && made)
 		unlink(path);
 	return rc;
 }
 
+static int create(const char *path, struct creation *c)
+{
+	int rc = 0;
+
+	if (c->l != NULL)
+		rc = layout_plan(&c->o, c->diag, c->l);
+	if (rc < 0)
+		return rc;
+	if (c->o.external_log)
+		rc = open_log(c->opt, c->l, c->diag, &c->log);
+	if (rc == 0)
+		rc = (c->opt->flags & EK_CREATE_DRY_RUN) != 0
+			 ? create_check_target(path, c->opt, c->diag)
+			 : write_target(path, c);
+	if (c->log != NULL)
+		dev_close(c->log);
+	if (c->l != NULL)
+		layout_free(c->l);
+	return rc;
+}
+
 int ek_create(struct ek_ctx *ctx, const char *path, const struct ek_create_options *opt)
 {
 	struct ek_create_options in = {.size = sizeof(in)};
-	struct diag *d = &ctx->diag;
-	struct create_opts o;
+	struct creation c = {.opt = &in, .diag = &ctx->diag};
 	struct layout l;
 	uint64_t bytes, end;
-	bool log_only;
 	int rc;
 
-	diag_clear(d);
+	diag_clear(c.diag);
 	session_hand_out(&in, opt->size, opt, sizeof(in));
-	log_only = (in.flags & EK_CREATE_JOURNAL_DEVICE) != 0;
-	rc = create_choose_bytes(path, &in, d, &bytes);
+	c.l = (in.flags & EK_CREATE_JOURNAL_DEVICE) != 0 ? NULL : &l;
+	rc = create_choose_bytes(path, &in, c.diag, &bytes);
 	if (rc == 0 && (__builtin_add_overflow(bytes, in.offset, &end) || end > INT64_MAX))
-		rc = diag_set(d, -EINVAL, "size %llu: more than a file can have",
+		rc = diag_set(c.diag, -EINVAL, "size %llu: more than a file can have",
 			      (unsigned long long)bytes);
 	if (rc == 0)
-		rc = create_options(&in, bytes, d, &o);
-	if (rc == 0 && !log_only)
-		rc = layout_plan(&o, d, &l);
-	if (rc < 0)
-		return rc;
-	rc = (in.flags & EK_CREATE_DRY_RUN) != 0
-		 ? create_check_target(path, &in, d)
-		 : write_target(path, &in, &o, log_only ? NULL : &l, d);
-	if (!log_only)
-		layout_free(&l);
-	return rc;
+		rc = create_options(&in, bytes, c.diag, &c.o);
+	return rc < 0 ? rc : create(path, &c);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <uuid.h>
 
 #include "base/diag.h"
 #include "io/dev.h"
@@ -114,13 +115,10 @@ int probe_read(struct dev *dev, struct probe *ret)
 
 int probe_find(const uint8_t u[16], char *path, size_t cap)
 {
-	char text[37], *found;
+	char text[UUID_STR_LEN], *found;
 	size_t len;
 
-	snprintf(text, sizeof(text),
-		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-		 u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
-		 u[15]);
+	uuid_unparse_lower(u, text);
 	found = blkid_evaluate_tag("UUID", text, NULL);
 	if (found == NULL)
 		return -ENOENT;

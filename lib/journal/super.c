@@ -20,14 +20,6 @@
 	(JBD2_INCOMPAT_REVOKE | JBD2_INCOMPAT_64BIT | JBD2_INCOMPAT_ASYNC_COMMIT | \
 	 JBD2_INCOMPAT_CSUM_V2 | JBD2_INCOMPAT_CSUM_V3 | JBD2_INCOMPAT_FAST_COMMIT)
 
-static uint32_t super_csum(const struct jbd2_super *sb)
-{
-	struct jbd2_super copy = *sb;
-
-	copy.s_checksum = be32_make(0);
-	return crc32c(~0u, &copy, sizeof(copy));
-}
-
 static int bad(const struct jnl *j, const char *field, uint64_t value, const char *why)
 {
 	return diag_set(j->cfg.diag, -EUCLEAN,
@@ -66,11 +58,11 @@ static int verify_features(const struct jnl *j)
 		return 0;
 	if (sb->s_checksum_type != JBD2_CSUM_CRC32C)
 		return bad(j, "s_checksum_type", sb->s_checksum_type, "is not 4 (crc32c)");
-	if (be32_get(sb->s_checksum) != super_csum(sb))
+	if (be32_get(sb->s_checksum) != jbd2_super_csum(sb))
 		return diag_set(j->cfg.diag, -EBADMSG,
 				"bad checksum: journal superblock: s_checksum 0x%08x, expected "
 				"0x%08x",
-				be32_get(sb->s_checksum), super_csum(sb));
+				be32_get(sb->s_checksum), jbd2_super_csum(sb));
 	return 0;
 }
 
@@ -194,7 +186,7 @@ int log_open(struct jnl *j)
 static void seal(struct jnl *j)
 {
 	if (jnl_csum(j))
-		jnl_sb(j)->s_checksum = be32_make(super_csum(jnl_sb(j)));
+		jnl_sb(j)->s_checksum = be32_make(jbd2_super_csum(jnl_sb(j)));
 }
 
 void log_set_place(struct jnl *j, uint32_t start, uint32_t sequence)

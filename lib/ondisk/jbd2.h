@@ -4,6 +4,7 @@
 #define ONDISK_JBD2_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/bytes.h"
@@ -109,5 +110,14 @@ enum jbd2_fc_tag {
 	JBD2_FC_TAIL = 8,
 	JBD2_FC_HEAD = 9
 };
+
+/* crc32c of the superblock with its checksum taken as 0. */
+uint32_t jbd2_super_csum(const struct jbd2_super *sb);
+
+/* The log is of a kind whose superblock has one. */
+bool jbd2_super_has_csum(const struct jbd2_super *sb);
+
+/* Makes it right where there is one. */
+void jbd2_super_seal(struct jbd2_super *sb);
 
 #endif

@@ -84,17 +84,37 @@ load ../lib/common
 	x 0 create -s 64M -b 1K --journal-on log.img a.img
 	has "$(dumpe2fs log.img 2>/dev/null | tr -s ' ')" \
 		"Journal users: $(dumpe2fs -h a.img 2>/dev/null | sed -n 's/^Filesystem UUID: *//p')"
-	x 2 create -s 64M -b 4K --journal-on log.img b.img
-	has "$err" "its blocks have another size"
-	x 2 create -s 64M -b 1K --journal-on a.img b.img
-	has "$err" "does not have journal_dev"
-	[ ! -e b.img ]
 	loop_device log.img
 	e2fsck -fn -j "$loop" a.img
 	mount_image a.img mnt "journal_path=$loop"
 	touch mnt/written
 	umount mnt && MOUNTS=()
 	e2fsck -fn -j "$loop" a.img
+	losetup -d "$loop" && LOOPS=()
+	# the kernel has given the log a checksum: who takes it over must keep it right
+	x 2 create -s 64M -b 1K --journal-on log.img b.img
+	has "$err" "another filesystem uses it"
+	x 0 create -s 64M -b 1K --force --journal-on log.img b.img
+	x 0 mkdir --journal log.img b.img:/d
+	loop_device log.img
+	e2fsck -fn -j "$loop" b.img
+	mount_image b.img mnt "journal_path=$loop"
+	[ -d mnt/d ]
+}
+
+@test "a journal device that will not do leaves the target as it was" {
+	x 0 create -s 32M -b 1K --journal-device log.img
+	make_image a.img 16M
+	cp a.img before.img
+	x 2 create -s 64M -b 4K --force --journal-on log.img a.img
+	has "$err" "its blocks have another size"
+	x 2 create -s 64M -b 1K --force --journal-on before.img a.img
+	has "$err" "does not have journal_dev"
+	x 2 create -s 64M -b 1K --force --dry-run --journal-on before.img a.img
+	cmp a.img before.img
+	x 2 create -s 32M --journal-device -O has_journal c.img
+	has "$err" "a journal device has none"
+	[ ! -e c.img ]
 }
 
 @test "features that need or exclude each other are refused, with the way out" {
