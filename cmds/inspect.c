@@ -64,11 +64,6 @@ static void hex_cell(struct run *run, const struct ek_field *f)
 	free(text);
 }
 
-static bool is_name(const struct ek_field *f)
-{
-	return strcmp(f->name, "name") == 0 || strcmp(f->name, "e_name") == 0;
-}
-
 static void value_cell(struct run *run, const struct ek_field *f)
 {
 	char uuid[SHOW_MAX];
@@ -77,8 +72,6 @@ static void value_cell(struct run *run, const struct ek_field *f)
 		number_cell(run->out, f);
 	else if (f->kind == EK_FIELD_TEXT)
 		out_bytes(run->out, NULL, NULL, f->bytes, strnlen((const char *)f->bytes, f->size));
-	else if (is_name(f))
-		out_bytes(run->out, NULL, NULL, f->bytes, f->size);
 	else if (f->kind == EK_FIELD_UUID)
 		out_str(run->out, NULL, NULL, show_uuid(uuid, f->bytes));
 	else

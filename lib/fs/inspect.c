@@ -202,7 +202,7 @@ static uint32_t fill_fields(struct ek_inspect *ins, const struct found *f)
 						     .since = "",
 						     .offset = f->tail_off - f->off,
 						     .size = f->tail_len,
-						     .kind = EK_FIELD_BYTES,
+						     .kind = EK_FIELD_TEXT,
 						     .bytes = f->unit->data + f->tail_off};
 	return n;
 }
@@ -342,7 +342,7 @@ static int change(struct ek_inspect *ins, const struct found *f, const struct se
 			   ? set_number(ins, set, f->table, row, base)
 			   : set_bytes(ins, set, row->kind, base + row->offset, row->size);
 	if (f->tail_name != NULL && strcmp(set->field, f->tail_name) == 0)
-		return set_hex(ins, set, f->unit->data + f->tail_off, f->tail_len);
+		return set_bytes(ins, set, FIELD_TEXT, f->unit->data + f->tail_off, f->tail_len);
 	return diag_set(ins->diag, -EINVAL, "%s has no field '%s'", f->table->name, set->field);
 }
 
