@@ -18,6 +18,8 @@ static int check_features(const struct create_opts *o, struct diag *d)
 {
 	if ((o->ro_compat & RO_COMPAT_BIGALLOC) != 0)
 		return diag_set(d, -EOPNOTSUPP, "cannot build with files in it: bigalloc");
+	if ((o->ro_compat & RO_COMPAT_QUOTA) != 0)
+		return diag_set(d, -EOPNOTSUPP, "cannot build with files in it: quota");
 	if (o->external_log)
 		return diag_set(d, -EOPNOTSUPP,
 				"cannot build with files in it: a journal on another device");

@@ -84,7 +84,8 @@ static bool is_untouched(const struct layout *l, uint32_t group, uint64_t taken)
 static uint32_t used_inodes(const struct layout *l, uint32_t group)
 {
 	uint64_t before = (uint64_t)group * l->geom.inodes_per_group;
-	uint64_t all = INUM_FIRST - 1 + (l->lost_found.blocks != 0) + (l->orphan.blocks != 0);
+	uint64_t all = INUM_FIRST - 1 + (l->lost_found.blocks != 0) + (l->orphan.blocks != 0) +
+		       (l->quota[QUOTA_PROJECT].blocks != 0);
 
 	if (l->inodes_used != 0)
 		all = l->inodes_used;
@@ -221,6 +222,8 @@ void layout_free(struct layout *l)
 	free(l->lost_found.runs);
 	free(l->journal.runs);
 	free(l->orphan.runs);
+	for (unsigned i = 0; i < QUOTA_TYPES; i++)
+		free(l->quota[i].runs);
 	free(l->used);
 	memset(l, 0, sizeof(*l));
 }

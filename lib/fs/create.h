@@ -84,12 +84,14 @@ struct placed_file {
 
 struct create_writer;
 
+enum quota_type { QUOTA_USER, QUOTA_GROUP, QUOTA_PROJECT, QUOTA_TYPES };
+
 /* A filesystem as numbers. */
 struct layout {
 	struct super_raw super;
 	struct geom geom;
 	struct group_desc *desc;
-	struct placed_file root, lost_found, journal, orphan;
+	struct placed_file root, lost_found, journal, orphan, quota[QUOTA_TYPES];
 	uint32_t fast_blocks; /* of the journal, for fast commits */
 	uint64_t resize_dind, mmp;
 	struct block_run *used; /* everything beyond group metadata, sorted */

@@ -16,7 +16,7 @@
 
 /* ---- inodes ---- */
 
-static void record(const struct create_writer *w, uint16_t mode, uint16_t links,
+void create_record(const struct create_writer *w, uint16_t mode, uint16_t links,
 		   struct inode_rec *r)
 {
 	memset(r, 0, sizeof(*r));
@@ -49,9 +49,12 @@ static int write_reserved(struct create_writer *w)
 		struct inode_rec r;
 
 		if (ino == INUM_ROOT || (ino == INUM_RESIZE && w->l->resize_dind != 0) ||
-		    (ino == INUM_JOURNAL && w->l->journal.blocks != 0))
+		    (ino == INUM_JOURNAL && w->l->journal.blocks != 0) ||
+		    (w->l->quota[QUOTA_USER].blocks != 0 &&
+		     (ino == create_quota_inum(w->l, QUOTA_USER) ||
+		      ino == create_quota_inum(w->l, QUOTA_GROUP))))
 			continue;
-		record(w, 0, 0, &r);
+		create_record(w, 0, 0, &r);
 		if (ino != INUM_BAD)
 			r.extra_isize = 0;
 		rc = create_put_inode(w, ino, &r);
@@ -86,7 +89,7 @@ static int write_root(struct create_writer *w)
 	if (has_lost)
 		dir_block_fill(w->g, w->block, DOTDOT_AT, "lost+found", 10, INUM_FIRST, DIRENT_DIR);
 	rc = put_dir_block(w, w->l->root.runs[0].start, INUM_ROOT);
-	record(w, S_IFDIR | 0755, has_lost ? 3 : 2, &r);
+	create_record(w, S_IFDIR | 0755, has_lost ? 3 : 2, &r);
 	r.uid = w->o->root_uid;
 	r.gid = w->o->root_gid;
 	if (rc == 0)
@@ -108,7 +111,7 @@ static int write_lost_found(struct create_writer *w)
 	}
 	if (rc < 0)
 		return rc;
-	record(w, f->blocks != 0 ? S_IFDIR | 0700 : 0, f->blocks != 0 ? 2 : 0, &r);
+	create_record(w, f->blocks != 0 ? S_IFDIR | 0700 : 0, f->blocks != 0 ? 2 : 0, &r);
 	if (f->blocks != 0)
 		rc = create_map(w, INUM_FIRST, f, &r);
 	return rc < 0 ? rc : create_put_inode(w, INUM_FIRST, &r);
@@ -148,7 +151,7 @@ static int write_resize(struct create_writer *w)
 	}
 	if (rc < 0)
 		return rc;
-	record(w, S_IFREG | 0600, 1, &r);
+	create_record(w, S_IFREG | 0600, 1, &r);
 	{
 		uint64_t per = g->block_size / 4;
 		le32 dind = le32_make((uint32_t)w->l->resize_dind);
@@ -192,7 +195,7 @@ static int write_journal(struct create_writer *w, struct super_raw *sb)
 			 create_blank(w));
 	if (rc == 0)
 		rc = create_put(w, f->runs[0].start);
-	record(w, S_IFREG | 0600, 1, &r);
+	create_record(w, S_IFREG | 0600, 1, &r);
 	if (rc == 0)
 		rc = create_map(w, INUM_JOURNAL, f, &r);
 	if (rc < 0)
@@ -207,12 +210,13 @@ static int write_journal(struct create_writer *w, struct super_raw *sb)
 
 /* ---- orphan file ---- */
 
-/* The first inode behind lost+found, or in its place. */
+/* The first inode behind lost+found and project quotas, or in their place. */
 static uint32_t orphan_inum(const struct create_writer *w)
 {
 	if (w->l->orphan_ino != 0)
 		return w->l->orphan_ino;
-	return INUM_FIRST + (w->l->lost_found.blocks != 0 ? 1 : 0);
+	return INUM_FIRST + (w->l->lost_found.blocks != 0 ? 1 : 0) +
+	       (w->l->quota[QUOTA_PROJECT].blocks != 0 ? 1 : 0);
 }
 
 static int write_orphan_file(struct create_writer *w, struct super_raw *sb)
@@ -234,7 +238,7 @@ static int write_orphan_file(struct create_writer *w, struct super_raw *sb)
 		v->seal(w->g, &b);
 		rc = create_put(w, b.pblk.v);
 	}
-	record(w, S_IFREG | 0600, 1, &r);
+	create_record(w, S_IFREG | 0600, 1, &r);
 	if (rc == 0)
 		rc = create_map(w, orphan_inum(w), f, &r);
 	sb->s_orphan_file_inum = le32_make(orphan_inum(w));
@@ -249,6 +253,8 @@ int create_own_files(struct create_writer *w, struct super_raw *sb)
 		rc = write_resize(w);
 	if (rc == 0)
 		rc = write_journal(w, sb);
+	if (rc == 0)
+		rc = create_quota(w, sb);
 	return rc < 0 ? rc : write_orphan_file(w, sb);
 }
 

@@ -82,6 +82,15 @@ uint64_t create_map_blocks(const struct geom *g, uint64_t blocks, unsigned runs)
 int create_map(struct create_writer *w, uint32_t ino, const struct placed_file *f,
 	       struct inode_rec *r);
 
+/* A record with the times of the filesystem. */
+void create_record(const struct create_writer *w, uint16_t mode, uint16_t links,
+		   struct inode_rec *r);
+
+/* Quota files: their blocks, their inodes, and all of them written and noted in sb. */
+uint64_t create_quota_blocks(const struct geom *g);
+uint32_t create_quota_inum(const struct layout *l, unsigned type);
+int create_quota(struct create_writer *w, struct super_raw *sb);
+
 /* Inodes and files that serve the filesystem itself; notes them in sb. */
 int create_own_files(struct create_writer *w, struct super_raw *sb);
 

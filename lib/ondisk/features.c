@@ -51,7 +51,7 @@ const struct feature feature_table[] = {
     {O, RO_COMPAT_DIR_NLINK, "dir_nlink", RWM},
     {O, RO_COMPAT_EXTRA_ISIZE, "extra_isize", RWM},
     {O, RO_COMPAT_HAS_SNAPSHOT, "has_snapshot", R},
-    {O, RO_COMPAT_QUOTA, "quota", R},
+    {O, RO_COMPAT_QUOTA, "quota", RM},
     {O, RO_COMPAT_BIGALLOC, "bigalloc", RWM},
     {O, RO_COMPAT_METADATA_CSUM, "metadata_csum", RWM},
     {O, RO_COMPAT_REPLICA, "replica", R},

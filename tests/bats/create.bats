@@ -182,8 +182,8 @@ load ../lib/common
 	has "$err" "block size 3000"
 	x 6 create -s 16M -O frobnicate a.img
 	has "$err" "frobnicate"
-	x 6 create -s 16M -O quota a.img
-	has "$err" "quota"
+	x 6 create -s 16M -O compression a.img
+	has "$err" "compression"
 	x 2 create -s 16M -L "seventeen letters!" a.img
 	x 2 create -s 16M -U nonsense a.img
 	x 2 create a.img

@@ -81,11 +81,21 @@ set_flags() {
 	clean a.img
 }
 
-@test "an image with quotas is read, and not written" {
-	need mke2fs
+@test "an image with quotas is made with what root and lost+found take, read, and not written" {
+	local shape
+	for shape in "64M -O quota" "300M -b 4K -O quota,project" "300M -O quota,project,orphan_file,bigalloc" \
+		"64M -O quota,project,^extent" "64M -O quota,project --no-lost-found" "64M -b 16K -O quota"; do
+		# shellcheck disable=SC2086 # a shape is several words
+		make_image a.img $shape --force
+	done
+	make_image a.img 64M -b 4K -O quota,project --force
+	need debugfs
+	for type in user group project; do
+		equal "$(debugfs -R "list_quota $type" a.img 2>/dev/null | awk '$1 == 0 { print $2, $5 }')" "20480 2"
+	done
+	x 2 create -s 64M -O quota --root-owner 5:0 b.img
+	x 6 create -s 64M -O quota --from . b.img
 	echo text >file
-	truncate -s 16M a.img
-	mke2fs -q -t ext4 -O quota a.img
 	x 0 ls a.img
 	cp a.img before.img
 	x 6 put file a.img:/new
