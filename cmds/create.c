@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "buffer.h"
 #include "cmd.h"
 #include "fail.h"
 #include "from.h"
@@ -16,9 +17,8 @@ struct create_opts {
 	    group;
 	struct opt_num flex, grow_to, stride, stripe, backups, guard;
 	struct from_opts tree;
-	struct opt_list from;
-	const char *size, *journal_path, *features, *label, *uuid, *seed, *compat, *mount_options,
-	    *owner;
+	struct opt_list from, features;
+	const char *size, *journal_path, *label, *uuid, *seed, *compat, *mount_options, *owner;
 	int type, hash, errors;
 	bool force, dry, no_journal, journal_device, no_lost_found, unsigned_hash, revision_0;
 };
@@ -35,7 +35,7 @@ static const struct opt create_options[] = {
     ROWS_FROM(T, tree),
     OPT_CHOICE(T, type, 't', "type", "ext4|ext3|ext2",
 	       N_("which features there are to begin with")),
-    OPT_TEXT(T, features, 'O', "features", N_("LIST"),
+    OPT_LIST(T, features, 'O', "features", N_("LIST"),
 	     N_("changes to the usual features: orphan_file,^resize_inode; none: no feature")),
     OPT_TEXT(T, compat, 0, "compat", N_("NAME"),
 	     N_("only features that NAME knows: linux-4.9, e2fsprogs-1.42, grub-2.06")),
@@ -129,7 +129,6 @@ static void fill_words(const struct create_opts *o, struct ek_create_options *op
 	opt->compat = o->compat;
 	opt->mount_options = o->mount_options;
 	opt->journal_path = o->journal_path;
-	opt->features = o->features;
 	opt->label = o->label;
 	opt->uuid = o->uuid;
 	opt->seed = o->seed;
@@ -172,7 +171,9 @@ static int fill(struct run *run, struct ek_create_options *opt)
 /* What was made, for programs: people have 'extkit info'. */
 static int report(struct run *run, const struct target *t)
 {
-	struct ek_image_options opt = {.size = sizeof(opt), .offset = t->offset};
+	const struct create_opts *o = run->opts;
+	struct ek_image_options opt = {
+	    .size = sizeof(opt), .offset = t->offset, .journal = o->journal_path};
 	struct ek_facts f = {.size = sizeof(f)};
 	struct ek_image *img;
 	int err = ek_image_open(run->ctx, t->image, &opt, &img);
@@ -215,37 +216,64 @@ static int create_tree(struct run *run, const struct target *t, struct ek_create
 	return code;
 }
 
-static int run_create(struct run *run)
+/* Each -O goes on where the one before it ended. */
+static void join_features(const struct opt_list *list, struct buffer *ret)
 {
-	struct ek_create_options opt = {.size = sizeof(opt)};
-	struct target t;
+	for (size_t i = 0; i < list->n; i++) {
+		buffer_adds(ret, list->v[i]);
+		buffer_addc(ret, i + 1 < list->n ? ',' : '\0');
+	}
+}
+
+static int create_empty(struct run *run, const struct target *t, struct ek_create_options *opt)
+{
+	int err = ek_create(run->ctx, t->image, opt);
+
+	if (err == -EISDIR)
+		return fail(run, EXIT_USAGE, "%s", ek_ctx_message(run->ctx));
+	if (err < 0)
+		return fail_call(run, err);
+	if (!run->json ||
+	    (opt->flags & (unsigned)(EK_CREATE_DRY_RUN | EK_CREATE_JOURNAL_DEVICE)) != 0)
+		return EXIT_DONE;
+	return report(run, t);
+}
+
+static int make(struct run *run, struct ek_create_options *opt)
+{
+	const struct create_opts *o = run->opts;
 	struct ek_tree_options tree = {.size = sizeof(tree)};
-	int code = fill(run, &opt), err;
+	struct target t;
+	int code = fill(run, opt);
 
 	if (code == EXIT_DONE)
-		code = from_size(run, ((const struct create_opts *)run->opts)->size, &tree,
-				 &opt.bytes);
+		code = from_size(run, o->size, &tree, &opt->bytes);
 	if (code != EXIT_DONE || (code = target_parse(run, run->argv[0], &t)) != EXIT_DONE)
 		return code;
-	if (t.has_path) {
+	opt->offset = t.offset;
+	if (t.has_path)
 		code = fail_usage(run, _("an image is wanted, not a path inside one"));
-		return target_end(run, &t, code);
-	}
-	opt.offset = t.offset;
-	if (((const struct create_opts *)run->opts)->from.n != 0)
-		return target_end(run, &t, create_tree(run, &t, &opt, &tree));
-	if (tree.how != EK_SIZE_GIVEN) {
+	else if (o->from.n != 0)
+		code = create_tree(run, &t, opt, &tree);
+	else if (tree.how != EK_SIZE_GIVEN)
 		code = fail_usage(run, _("--size auto and min need --from"));
-		return target_end(run, &t, code);
-	}
-	err = ek_create(run->ctx, t.image, &opt);
-	code = err == -EISDIR ? fail(run, EXIT_USAGE, "%s", ek_ctx_message(run->ctx))
-	       : err < 0      ? fail_call(run, err)
-			      : EXIT_DONE;
-	if (err == 0 && run->json &&
-	    (opt.flags & (unsigned)(EK_CREATE_DRY_RUN | EK_CREATE_JOURNAL_DEVICE)) == 0)
-		code = report(run, &t);
+	else
+		code = create_empty(run, &t, opt);
 	return target_end(run, &t, code);
+}
+
+static int run_create(struct run *run)
+{
+	const struct create_opts *o = run->opts;
+	struct ek_create_options opt = {.size = sizeof(opt)};
+	struct buffer features = {0};
+	int code;
+
+	join_features(&o->features, &features);
+	opt.features = features.text;
+	code = features.err != 0 ? fail(run, EXIT_HOST, "%s", _("no memory")) : make(run, &opt);
+	buffer_free(&features);
+	return code;
 }
 
 static const struct example create_examples[] = {

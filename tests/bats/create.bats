@@ -81,7 +81,7 @@ load ../lib/common
 
 @test "a journal on a device of its own is shared by UUID, and the kernel uses it" {
 	x 0 create -s 32M -b 1K --journal-device log.img
-	x 0 create -s 64M -b 1K --journal-on log.img a.img
+	x 0 create --json -s 64M -b 1K --journal-on log.img a.img
 	has "$(dumpe2fs log.img 2>/dev/null | tr -s ' ')" \
 		"Journal users: $(dumpe2fs -h a.img 2>/dev/null | sed -n 's/^Filesystem UUID: *//p')"
 	loop_device log.img
@@ -115,6 +115,14 @@ load ../lib/common
 	x 2 create -s 32M --journal-device -O has_journal c.img
 	has "$err" "a journal device has none"
 	[ ! -e c.img ]
+}
+
+@test "each -O adds to the one before it" {
+	make_image a.img 64M -O orphan_file -O ^resize_inode,large_dir
+	x 0 info a.img
+	has "$out" orphan_file
+	has "$out" large_dir
+	run ! grep -q resize_inode <<<"$out"
 }
 
 @test "features that need or exclude each other are refused, with the way out" {

@@ -58,8 +58,8 @@ make_example() {
 	x 0 inspect --set i_generation=0x1234 --set i_uid=77 a.img inode:12
 	has "$(debugfs -R 'stat <12>' a.img 2>/dev/null | tr -s ' ')" "User: 77"
 	clean a.img
-	x 0 inspect --set name=nombers a.img "dir:2#3"
-	x 0 cat a.img:/nombers
+	x 0 inspect --set name=letters a.img "dir:2#3"
+	x 0 cat a.img:/letters
 	x 0 inspect --set s_uuid=01234567-89ab-cdef-0123-456789abcdef a.img super:1
 	x 0 inspect a.img super:1
 	equal "$(field s_uuid)" 01234567-89ab-cdef-0123-456789abcdef
