@@ -35,7 +35,7 @@ static int writable_area(struct ek_inode *inode, void *raw, struct xattr_area *a
 {
 	int rc;
 
-	if (!xattr_body_area(inode, raw, a, false))
+	if (!xattr_body_area(inode, raw, a, 0))
 		return 0;
 	rc = xattr_area_verify(a, "inode", inode->ino.v, &inode->img->diag);
 	return rc < 0 ? rc : 1;
@@ -89,7 +89,7 @@ int inline_value_resize(struct task *t, struct ek_inode *inode, uint32_t size)
 	if (rc == 0) {
 		if (v.bytes != NULL)
 			memcpy(bytes, v.bytes, MIN(v.size, size));
-		rc = xattr_body_area(inode, v.raw, &a, true) ? 0 : -ENOSPC;
+		rc = xattr_body_area(inode, v.raw, &a, xattr_need(NAME_LEN, &value)) ? 0 : -ENOSPC;
 		if (rc == 0)
 			rc = xattr_area_set(&a, XATTR_SYSTEM, NAME, NAME_LEN, &value, false);
 		rc = inline_value_close(t, inode, &v, rc);
@@ -106,7 +106,7 @@ int inline_value_remove(struct task *t, struct ek_inode *inode)
 
 	if (rc < 0)
 		return rc;
-	if (v.bytes != NULL && xattr_body_area(inode, v.raw, &a, false))
+	if (v.bytes != NULL && xattr_body_area(inode, v.raw, &a, 0))
 		rc = xattr_area_set(&a, XATTR_SYSTEM, NAME, NAME_LEN, NULL, false);
 	return inline_value_close(t, inode, &v, rc);
 }

@@ -19,7 +19,7 @@ int xattr_parse_name(struct task *t, const char *full, struct xattr_name *ret)
 }
 
 bool xattr_body_area(const struct ek_inode *inode, uint8_t *raw, struct xattr_area *a,
-		     bool make_one)
+		     uint32_t need)
 {
 	uint32_t head = 128u + inode->rec.extra_isize, size = inode->img->geom.inode_size;
 	le32 magic;
@@ -28,7 +28,7 @@ bool xattr_body_area(const struct ek_inode *inode, uint8_t *raw, struct xattr_ar
 		return false;
 	memcpy(&magic, raw + head, 4);
 	if (le32_get(magic) != XATTR_MAGIC) {
-		if (!make_one)
+		if (need == 0 || need + 4 > size - head - 4)
 			return false;
 		memset(raw + head, 0, size - head);
 		magic = le32_make(XATTR_MAGIC);
@@ -58,7 +58,7 @@ int xattr_body_open(struct ek_inode *inode, struct buf **buf, struct xattr_area 
 
 	if (rc < 0)
 		return rc;
-	if (xattr_body_area(inode, (uint8_t *)(uintptr_t)raw, a, false)) {
+	if (xattr_body_area(inode, (uint8_t *)(uintptr_t)raw, a, 0)) {
 		rc = xattr_area_verify(a, "inode", inode->ino.v, &inode->img->diag);
 		rc = rc < 0 ? rc : 1;
 	}

@@ -21,10 +21,11 @@ static inline bool xattr_is_acl(const struct xattr_name *n)
 	return n->index == 2 || n->index == 3;
 }
 
-/* The area behind the inode's fields in raw bytes; false when there is none, unless one shall be
- * made. */
+/* The area behind the inode's fields in raw bytes; false when there is none.  With need one is made
+ * then, unless it would be too small for an attribute of so many bytes: bytes that change are to be
+ * sealed and filed, and those of a refused attribute are not. */
 bool xattr_body_area(const struct ek_inode *inode, uint8_t *raw, struct xattr_area *a,
-		     bool make_one);
+		     uint32_t need);
 
 /* The same for readers: 1 and the area, proved, in *buf, which the caller gives back; 0 without
  * one. */

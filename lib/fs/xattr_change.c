@@ -39,6 +39,7 @@ static int leave_old(struct task *t, struct ek_inode *inode, struct xattr_ref ol
 
 static int change_body(struct task *t, struct ek_inode *inode, const struct change *c)
 {
+	uint32_t need = c->value != NULL ? xattr_need(c->name.len, c->value) : 0;
 	struct xattr_ref old = {0, 0};
 	struct xattr_area a;
 	struct buf *b;
@@ -47,7 +48,7 @@ static int change_body(struct task *t, struct ek_inode *inode, const struct chan
 
 	if (rc < 0)
 		return rc;
-	if (!xattr_body_area(inode, raw, &a, c->value != NULL))
+	if (!xattr_body_area(inode, raw, &a, need))
 		rc = c->value != NULL ? -ENOSPC : 0;
 	else
 		rc = change_area(&a, c, false, &old);

@@ -62,7 +62,7 @@ static int drop_in_body(struct task *t, struct ek_inode *inode)
 		rc = inode_raw_write(t, inode, &b, &raw);
 	if (rc < 0)
 		return rc;
-	if (xattr_body_area(inode, raw, &a, false)) {
+	if (xattr_body_area(inode, raw, &a, 0)) {
 		rc = xattr_area_verify(&a, "inode", inode->ino.v, &t->img->diag);
 		found = rc == 0 ? drop_one(&a, &old) : 0;
 	}

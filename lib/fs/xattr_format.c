@@ -256,18 +256,21 @@ static void put_value(struct xattr_area *a, struct xattr_entry *e, const struct 
 	e->e_value_offs = le16_make((uint16_t)low);
 }
 
+uint32_t xattr_need(uint32_t name_len, const struct xattr_value *value)
+{
+	return entry_size(name_len) + (value->inum == 0 ? value_room(value->size) : 0);
+}
+
 int xattr_area_set(struct xattr_area *a, uint8_t index, const char *name, uint32_t len,
 		   const struct xattr_value *value, bool sorted)
 {
 	struct xattr_entry *old = xattr_area_find(a, index, name, len), *e;
-	uint32_t last, low, gain = 0, need = entry_size(len), off;
+	uint32_t last, low, gain = 0, off;
 
 	bounds(a, &last, &low);
 	if (old != NULL)
 		gain = entry_size(len) + xattr_entry_room(old);
-	if (value != NULL && value->inum == 0)
-		need += value_room(value->size);
-	if (value != NULL && low - last + gain < need + 4)
+	if (value != NULL && low - last + gain < xattr_need(len, value) + 4)
 		return -ENOSPC;
 	if (old != NULL)
 		drop_entry(a, old);

@@ -60,6 +60,9 @@ struct xattr_value {
 	uint32_t inum, hash; /* the inode that has the bytes and their checksum, or 0 */
 };
 
+/* Bytes that an attribute takes with its value. */
+uint32_t xattr_need(uint32_t name_len, const struct xattr_value *value);
+
 /* Sets (value not NULL) or removes one attribute, keeping values packed at the end.  sorted:
  * entries ordered by index, length, name, as blocks want.  -ENOSPC when it does not fit. */
 int xattr_area_set(struct xattr_area *a, uint8_t index, const char *name, uint32_t len,

@@ -134,6 +134,46 @@ TEST(without_the_feature_large_values_have_no_room)
 	end();
 }
 
+/* Behind the fields of an inode lies nothing, as of one whose attributes never were there. */
+static void empty_body(struct ek_inode *inode)
+{
+	size_t fields = 128u + inode->rec.extra_isize;
+	struct handle *h;
+	struct buf *buf;
+	void *raw;
+
+	OK(task_start(&task, HANDLE_MISC, 8, &h));
+	OK(inode_raw_write(&task, inode, &buf, &raw));
+	memset((uint8_t *)raw + fields, 0, 256 - fields);
+	inode_seal(&img->geom, inode->ino, raw);
+	OK(handle_dirty(h, buf));
+	buf_put(buf);
+	OK(handle_stop(h));
+}
+
+/* A neighbour that changes afterwards takes the block with both inodes to disk. */
+TEST(an_attribute_that_is_refused_leaves_the_inode_as_it_was)
+{
+	struct ek_inode *c;
+
+	begin_as(1024, 0);
+	OK(fs_create(&task, root, "c", 1, 0644, &c));
+	CHECK_INT((b->ino.v - 1) / img->geom.inodes_per_block,
+		  (c->ino.v - 1) / img->geom.inodes_per_block);
+	inode_put(&task, c);
+	set(b, "user.value", 900);
+	empty_body(b);
+	again();
+	CHECK_INT(xattr_change(&task, b, "user.more", value, 300), -ENOSPC);
+	diag_clear(&img->diag);
+	OK(path_walk(&task, "/c", 0, &c));
+	set(c, "user.value", 10);
+	inode_put(&task, c);
+	again();
+	check(b, "user.value", 900);
+	end();
+}
+
 TEST(equal_values_share_an_inode_until_the_last_user_leaves)
 {
 	uint32_t before;
