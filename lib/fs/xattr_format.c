@@ -74,6 +74,56 @@ static int bad(const char *where, uint64_t number, uint32_t off, const char *fie
 			(unsigned long long)number, off, field, (unsigned long long)value, why);
 }
 
+struct xattr_entry *xattr_area_next(const struct xattr_area *a, uint32_t *at)
+{
+	struct xattr_entry *e;
+
+	if (is_end(a, *at))
+		return NULL;
+	e = entry_at(a, *at);
+	*at += entry_size(e->e_name_len);
+	return e;
+}
+
+/* An entry before `at` whose value has bytes of [pos, pos + room). */
+static bool is_shared(const struct xattr_area *a, uint32_t at, uint32_t pos, uint32_t room)
+{
+	for (uint32_t i = a->first; i < at;) {
+		const struct xattr_entry *e = xattr_area_next(a, &i);
+		uint32_t other = le16_get(e->e_value_offs);
+
+		if (other < pos + room && pos < other + xattr_entry_room(e))
+			return true;
+	}
+	return false;
+}
+
+/* Changes move values in whole words and count on each having its own. */
+static int prove_values(const struct xattr_area *a, uint32_t low, const char *where,
+			uint64_t number, struct diag *d)
+{
+	uint32_t at = a->first, here = at;
+	const struct xattr_entry *e;
+
+	for (; (e = xattr_area_next(a, &at)) != NULL; here = at) {
+		uint32_t size = le32_get(e->e_value_size), pos = le16_get(e->e_value_offs);
+
+		if (le32_get(e->e_value_inum) != 0 || size == 0)
+			continue;
+		if (size > a->size || value_room(size) > a->size ||
+		    pos > a->size - value_room(size))
+			return bad(where, number, here, "e_value_size", size, "runs past the area",
+				   d);
+		if (pos < low)
+			return bad(where, number, here, "e_value_offs", pos,
+				   "lies among the entries", d);
+		if (is_shared(a, here, pos, value_room(size)))
+			return bad(where, number, here, "e_value_offs", pos,
+				   "lies in another value", d);
+	}
+	return 0;
+}
+
 int xattr_area_verify(const struct xattr_area *a, const char *where, uint64_t number,
 		      struct diag *d)
 {
@@ -89,32 +139,7 @@ int xattr_area_verify(const struct xattr_area *a, const char *where, uint64_t nu
 	}
 	if (off + 4 > end)
 		return bad(where, number, off, "entries", 0, "have no end mark", d);
-	for (uint32_t at = a->first; at < off;) {
-		const struct xattr_entry *e = entry_at(a, at);
-		uint32_t size = le32_get(e->e_value_size), pos = le16_get(e->e_value_offs);
-
-		if (le32_get(e->e_value_inum) == 0 && size != 0) {
-			if (size > end || pos > end - size)
-				return bad(where, number, at, "e_value_size", size,
-					   "runs past the area", d);
-			if (pos < off + 4)
-				return bad(where, number, at, "e_value_offs", pos,
-					   "lies among the entries", d);
-		}
-		at += entry_size(e->e_name_len);
-	}
-	return 0;
-}
-
-struct xattr_entry *xattr_area_next(const struct xattr_area *a, uint32_t *at)
-{
-	struct xattr_entry *e;
-
-	if (is_end(a, *at))
-		return NULL;
-	e = entry_at(a, *at);
-	*at += entry_size(e->e_name_len);
-	return e;
+	return prove_values(a, off + 4, where, number, d);
 }
 
 struct xattr_entry *xattr_area_find(const struct xattr_area *a, uint8_t index, const char *name,
