@@ -63,6 +63,7 @@ void dev_close(struct dev *dev)
 
 int dev_tell(struct dev *dev, int code, const char *what, uint64_t off, uint64_t len)
 {
+	dev_count(&dev->stats.failures, 1);
 	return diag_errno(dev->diag, code, "cannot %s: %s offset %" PRIu64 " length %" PRIu64, what,
 			  dev->name, off, len);
 }
@@ -195,6 +196,7 @@ int dev_flush(struct dev *dev)
 	if (r == 0)
 		return 0;
 	__atomic_store_n(&dev->flush_error, r, __ATOMIC_RELAXED);
+	dev_count(&dev->stats.failures, 1);
 	return diag_errno(dev->diag, r, "cannot flush: %s", dev->name);
 }
 

@@ -88,6 +88,7 @@ struct dev {
 	struct diag *diag; /* where failures are told; may be NULL */
 	struct dev_stats {
 		uint64_t reads, read_bytes, writes, write_bytes, flushes;
+		uint64_t failures; /* of any of them, and of dev_zero and dev_discard */
 	} stats;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/diag.h"
+#include "io/dev.h"
 #include "journal/jnl.h"
 
 static struct handle *take(struct jnl *j, enum handle_type type, unsigned credits)
@@ -38,12 +39,18 @@ static struct handle *take_reserved(struct jnl *j, enum handle_type type, unsign
 	return h;
 }
 
+static uint64_t failures(const struct jnl *j)
+{
+	return __atomic_load_n(&buf_cache_dev(j->cfg.cache)->stats.failures, __ATOMIC_RELAXED);
+}
+
 static void begin(struct handle *h, struct jnl_user *user)
 {
 	struct jnl *j = h->jnl;
 
 	h->refs = 1;
 	h->user = user;
+	h->failures = failures(j);
 	user->current = h;
 	j->open++;
 	if (h->tx == NULL)
@@ -204,8 +211,9 @@ int handle_stop(struct handle *h)
 	return rc != 0 ? rc : j->error;
 }
 
-/* Refusals: the operation was wrong or too large, and is undone by those who tried it. */
-static bool is_refusal(int rc)
+/* Refusals: the operation was wrong or too large, and is undone by those who tried it.  What looks
+ * like one may come from the device, above all -ENOSPC, and nobody takes that back. */
+static bool is_refusal(const struct handle *h, int rc)
 {
 	static const int list[] = {ENOSPC,  EDQUOT, EEXIST,    ENOENT, ENODATA,
 				   ERANGE,  EINVAL, EPERM,     EMLINK, ENAMETOOLONG,
@@ -213,14 +221,14 @@ static bool is_refusal(int rc)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(list); i++) {
 		if (rc == -list[i])
-			return true;
+			return failures(h->jnl) == h->failures;
 	}
 	return false;
 }
 
 int handle_spoil(struct handle *h, int rc)
 {
-	if (rc < 0 && h->changed && !is_refusal(rc))
+	if (rc < 0 && h->changed && !is_refusal(h, rc))
 		jnl_abort(h->jnl, rc);
 	return rc;
 }

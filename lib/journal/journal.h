@@ -106,8 +106,9 @@ struct handle {
 	unsigned revokes, revoke_credits; /* records asked for in all, still unused */
 	unsigned dirtied;
 	bool sync, is_reserved;
-	bool changed; /* something was filed or forgotten by it */
-	int error;    /* sticky: every later call on the handle returns it */
+	bool changed;      /* something was filed or forgotten by it */
+	int error;         /* sticky: every later call on the handle returns it */
+	uint64_t failures; /* that the filesystem's device had before */
 };
 
 /* ---- life ---- */
@@ -187,7 +188,8 @@ int handle_stop(struct handle *h);
 /* The work of h failed with rc half way.  If the machine or the image failed (-EIO, -ENOMEM,
  * -EUCLEAN ...) after something was changed, the transaction must not commit: the journal is
  * aborted, and the disk stays at what was committed before.  Lack of room and other refusals that
- * whoever meets them undoes (-ENOSPC, -EEXIST ...) pass.  Returns rc; harmless when rc is 0. */
+ * whoever meets them undoes (-ENOSPC, -EEXIST ...) pass, unless the device failed meanwhile: its
+ * -ENOSPC is no refusal.  Returns rc; harmless when rc is 0. */
 int handle_spoil(struct handle *h, int rc);
 
 /* handle_spoil and handle_stop; the first error. */

@@ -19,6 +19,8 @@ static const struct shape small = {.size = 4 << 20,
 				   .compat_on = COMPAT_ORPHAN_FILE,
 				   .incompat_on = INCOMPAT_INLINE_DATA | INCOMPAT_EA_INODE};
 
+static int code = EIO; /* of what fails */
+
 static void begin_small(void)
 {
 	shape = &small;
@@ -45,7 +47,7 @@ static void fail_nth(unsigned calls, bool for_good, const char *name)
 		CHECK_INT(dev_open_overlay(base, &copy), 0);
 		CHECK_INT(fault_open(copy, &dev), 0);
 		fault_arm(dev, &(struct fault){
-				   .calls = calls, .nth = n, .for_good = for_good, .error = EIO});
+				   .calls = calls, .nth = n, .for_good = for_good, .error = code});
 		work(dev, &o);
 		hits = fault_fired(dev);
 		dev_close(dev);
@@ -139,6 +141,19 @@ TEST(failures_while_data_lie_in_inodes_leave_a_whole_image)
 	fail_nth(FAULT_READ, false, "read");
 	fs_cache_bytes = 0;
 	end_small();
+}
+
+/* -ENOSPC of a filesystem is taken back by whoever asked, that of its device by nobody. */
+TEST(a_device_without_room_is_no_full_filesystem)
+{
+	code = ENOSPC;
+	begin_small();
+	fail_nth(FAULT_WRITE, false, "write without room");
+	fs_cache_bytes = 1;
+	fail_nth(FAULT_READ, false, "read without room");
+	fs_cache_bytes = 0;
+	end_small();
+	code = EIO;
 }
 
 int main(void)
