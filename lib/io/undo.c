@@ -333,13 +333,12 @@ int undo_take_back(struct dev *dev)
 {
 	struct undo *u = (struct undo *)dev;
 	struct undo_done done = {0, 0};
-	int rc = 0;
+	int rc;
 
-	/* with a file this can be interrupted too */
-	if (u->path != NULL && u->log.bytes.len != 0)
-		rc = arm(u);
-	if (rc == 0)
-		rc = undo_log_play(&u->log, u->under, &done);
+	/* with a file this can be interrupted too, without one it is better than nothing */
+	if (u->error == 0 && u->path != NULL && u->log.bytes.len != 0)
+		(void)arm(u);
+	rc = undo_log_play(&u->log, u->under, &done);
 	if (rc == 0)
 		rc = dev_flush(u->under);
 	return rc < 0 ? rc : forget(u);

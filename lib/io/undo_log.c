@@ -49,12 +49,12 @@ static uint32_t crc_of(const void *p, size_t n)
 
 /* ---- writing ---- */
 
-static int file_write(struct undo_log *log, const void *bytes, size_t len)
+static int file_write(struct undo_log *log, const void *bytes, size_t len, uint64_t at)
 {
 	const uint8_t *p = bytes;
 
 	while (len > 0) {
-		ssize_t n = pwrite(log->fd, p, len, (off_t)log->end);
+		ssize_t n = pwrite(log->fd, p, len, (off_t)at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -62,7 +62,7 @@ static int file_write(struct undo_log *log, const void *bytes, size_t len)
 			return diag_errno(log->diag, n < 0 ? -errno : -EIO, "cannot write %s",
 					  log->name);
 		p += n;
-		log->end += (uint64_t)n;
+		at += (uint64_t)n;
 		len -= (size_t)n;
 	}
 	return 0;
@@ -70,8 +70,12 @@ static int file_write(struct undo_log *log, const void *bytes, size_t len)
 
 static int append(struct undo_log *log, const void *bytes, size_t len)
 {
-	if (log->fd >= 0)
-		return file_write(log, bytes, len);
+	if (log->fd >= 0) {
+		int rc = file_write(log, bytes, len, log->end);
+
+		log->end += rc == 0 ? len : 0;
+		return rc;
+	}
 	str_add(&log->bytes, bytes, len);
 	return log->bytes.err;
 }
@@ -130,8 +134,9 @@ static int write_head(struct undo_log *log, uint64_t size, const struct undo_id 
 		return rc;
 	memcpy(h.magic, head_magic, sizeof(h.magic));
 	h.crc = le32_make(crc_of(&h, offsetof(struct head, crc)));
-	if (pwrite(log->fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
-		return diag_errno(log->diag, -EIO, "cannot write %s", log->name);
+	rc = file_write(log, &h, sizeof(h), 0);
+	if (rc < 0)
+		return rc;
 	log->dirty = true;
 	return undo_log_sync(log);
 }
@@ -145,7 +150,7 @@ int undo_log_arm(struct undo_log *log, const char *path, uint64_t size, const st
 	log->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (log->fd < 0)
 		return diag_errno(log->diag, -errno, "cannot make %s", path);
-	rc = file_write(log, log->bytes.p, log->bytes.len);
+	rc = append(log, log->bytes.p, log->bytes.len);
 	if (rc == 0)
 		rc = write_head(log, size, id);
 	if (rc == 0) {
@@ -153,13 +158,14 @@ int undo_log_arm(struct undo_log *log, const char *path, uint64_t size, const st
 		if (rc < 0)
 			diag_errno(log->diag, rc, "cannot write the folder of %s", path);
 	}
-	str_free(&log->bytes);
-	if (rc < 0) { /* nobody relied on it yet */
+	if (rc < 0) { /* nobody relied on it yet, and memory still has everything */
 		close(log->fd);
 		log->fd = -1;
 		unlink(path);
+		return rc;
 	}
-	return rc;
+	str_free(&log->bytes);
+	return 0;
 }
 
 /* ---- reading ---- */

@@ -22,7 +22,8 @@ struct undo_log {
 /* One record.  data NULL: zeros. */
 int undo_log_add(struct undo_log *log, uint64_t off, const void *data, size_t len);
 
-/* Makes the file, which must not exist, and moves all records into it. */
+/* Makes the file, which must not exist, and moves all records into it; on failure they stay in
+ * memory. */
 int undo_log_arm(struct undo_log *log, const char *path, uint64_t size, const struct undo_id *id);
 
 /* What was added is on the disk. */

@@ -261,6 +261,26 @@ TEST(nothing_is_overwritten_that_could_not_be_kept)
 	dev_close(base);
 }
 
+TEST(what_is_in_memory_comes_back_although_no_file_can_be_made)
+{
+	struct dev *dev;
+	struct place p;
+
+	begin(&p);
+	OK(dev_open_undo(p.base, "/nowhere/undo", &id, &dev));
+	for (int i = 0; i < 20; i++)
+		write_some(dev);
+	CHECK_INT(undo_arm(dev), -ENOENT);
+	CHECK(dev_write(dev, 0, "x", 1) < 0);
+	OK(undo_take_back(dev));
+	CHECK(is_old(p.base));
+	write_some(dev);
+	OK(undo_take_back(dev)); /* nor now, and nobody asked for one */
+	CHECK(is_old(p.base));
+	dev_close(dev);
+	end(&p);
+}
+
 TEST(a_file_that_is_there_is_never_overwritten)
 {
 	struct place p;
