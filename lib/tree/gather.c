@@ -275,10 +275,12 @@ static int add_link(struct gather *g, const struct tree_source *s, const struct 
 	x = rc == 0 ? find(g, dir, name, strlen(name)) : NULL;
 	if (x == first)
 		return 0;
+	target->names++; /* it stays when its other names go with a folder of this name */
 	if (x != NULL)
 		rc = make_way(g, s, e, x);
 	if (rc == 0)
 		rc = add_name(g, dir, name, strlen(name), target);
+	target->names--;
 	if (rc == 0 && e->has_contents && e->size != 0 && !target->has_contents &&
 	    S_ISREG(target->i.mode)) {
 		target->i.size = e->size;
@@ -326,16 +328,14 @@ int gather_add(struct gather *g, const struct tree_source *s, const struct tree_
 
 	*ret = NULL;
 	g->entries++;
+	if (*e->path == '\0' && (e->link != NULL || !S_ISDIR(e->mode)))
+		return refuse(g, -ENOTDIR, s->name, "the start of the tree is no folder");
 	if (e->link != NULL)
 		return add_link(g, s, e, ret);
 	rc = check_entry(g, e);
 	if (rc < 0)
 		return rc;
-	if (*e->path != '\0')
-		return add_inode(g, s, e, ret);
-	if (!S_ISDIR(e->mode))
-		return refuse(g, -ENOTDIR, s->name, "the start of the tree is no folder");
-	return set_attributes(g, g->root, e);
+	return *e->path != '\0' ? add_inode(g, s, e, ret) : set_attributes(g, g->root, e);
 }
 
 int gather_begin(struct gather *g)

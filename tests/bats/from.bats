@@ -115,3 +115,18 @@ t"
 	x 0 stat b.img:/a
 	has "$out" 2446
 }
+
+@test "another name of a file cannot be that of the tree itself" {
+	printf '#spec 1\n./a type=file data=a\n. hard=a\n' >a.spec
+	x 5 create --size auto --from a.spec a.img
+	has "$err" "the start of the tree is no folder"
+}
+
+@test "another name of a file may go for the folder that the file was in" {
+	printf '#spec 1\n./d type=dir\n./d/a type=file data=hello\n' >a.spec
+	printf '#spec 1\n./d hard=d/a\n' >b.spec
+	x 0 create --size auto --from a.spec --from b.spec a.img
+	clean a.img
+	x 0 cat a.img:/d
+	equal "$out" hello
+}
