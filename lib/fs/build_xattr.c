@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "fs/build_impl.h"
+#include "fs/edit_impl.h"
 
 #define ACL_CAP 65536u
 
@@ -70,6 +71,14 @@ static int bad_name(struct encoding *e, const struct ek_xattr *x)
 			escape_to(name, sizeof(name), x->name, strlen(x->name)));
 }
 
+static int bad_acl(struct encoding *e, const struct ek_xattr *x)
+{
+	char shown[128];
+
+	return diag_replace(e->b->diag, -EINVAL, "access list: %s: %s is damaged",
+			    escape_to(shown, sizeof(shown), e->path, strlen(e->path)), x->name);
+}
+
 static int add(struct encoding *e, const struct ek_xattr *x)
 {
 	struct xattr_value v = {.bytes = x->value, .size = (uint32_t)x->len};
@@ -78,15 +87,17 @@ static int add(struct encoding *e, const struct ek_xattr *x)
 	size_t len = index != 0 ? strlen(rest) : 0;
 	int rc = -ENOSPC;
 
-	if (index == 0 || len > 255 || (len == 0 && index != 2 && index != 3))
+	/* what lies in system. is the filesystem's */
+	if (index == 0 || index == 7 || len > 255 || (len == 0 && index != 2 && index != 3))
 		return bad_name(e, x);
 	if (x->len > ACL_CAP)
 		return too_large(e->b, x, e->path);
 	if (index == 2 || index == 3) {
-		rc = xattr_acl_pack(x->value, x->len, e->acl, ACL_CAP);
+		rc = edit_check_acl(e->b->diag, x->value, x->len);
+		if (rc == 0)
+			rc = xattr_acl_pack(x->value, x->len, e->acl, ACL_CAP);
 		if (rc < 0)
-			return diag_set(e->b->diag, -EINVAL, "access list: %.200s: %s is damaged",
-					e->path, x->name);
+			return bad_acl(e, x);
 		v = (struct xattr_value){.bytes = e->acl, .size = (uint32_t)rc};
 		rc = -ENOSPC;
 	}

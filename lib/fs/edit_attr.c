@@ -75,6 +75,27 @@ static int check_project(struct task *t, const struct ek_inode *inode)
 	return 0;
 }
 
+/* What lies in system. is the filesystem's, ACLs excepted, and those must make sense. */
+static int check_name(struct task *t, const struct ek_inode *inode, const char *name,
+		      const void *value, size_t len)
+{
+	bool access = strcmp(name, "system.posix_acl_access") == 0;
+	bool byname = strcmp(name, "system.posix_acl_default") == 0;
+
+	if (strncmp(name, "system.", 7) != 0)
+		return 0;
+	if (!access && !byname)
+		return diag_set(&t->img->diag, -EOPNOTSUPP, "unsupported xattr name: %.64s", name);
+	if (byname && !inode_is_dir(inode))
+		return diag_set(&t->img->diag, -ENOTDIR,
+				"bad ACL: inode %u: only folders have one for what is made in them",
+				inode->ino.v);
+	if (S_ISLNK(inode->rec.mode))
+		return diag_set(&t->img->diag, -EOPNOTSUPP, "unsupported: link %u has no ACL",
+				inode->ino.v);
+	return edit_check_acl(&t->img->diag, value, len);
+}
+
 static int check_attr(struct task *t, const struct ek_inode *inode, const struct ek_attr *a)
 {
 	int rc = 0;
@@ -87,6 +108,8 @@ static int check_attr(struct task *t, const struct ek_inode *inode, const struct
 		rc = check_flags(t, inode, a->flags);
 	if (rc == 0 && (a->mask & EK_ATTR_PROJECT) != 0)
 		rc = check_project(t, inode);
+	for (size_t i = 0; i < a->nxattrs && rc == 0; i++)
+		rc = check_name(t, inode, a->xattrs[i].name, a->xattrs[i].value, a->xattrs[i].len);
 	return rc;
 }
 
@@ -198,27 +221,6 @@ int ek_inode_fallocate(struct ek_inode *inode, enum ek_falloc how, uint64_t off,
 }
 
 /* ---- attributes ---- */
-
-/* What lies in system. is the filesystem's, ACLs excepted, and those must make sense. */
-static int check_name(struct task *t, const struct ek_inode *inode, const char *name,
-		      const void *value, size_t len)
-{
-	bool access = strcmp(name, "system.posix_acl_access") == 0;
-	bool byname = strcmp(name, "system.posix_acl_default") == 0;
-
-	if (strncmp(name, "system.", 7) != 0)
-		return 0;
-	if (!access && !byname)
-		return diag_set(&t->img->diag, -EOPNOTSUPP, "unsupported xattr name: %.64s", name);
-	if (byname && !inode_is_dir(inode))
-		return diag_set(&t->img->diag, -ENOTDIR,
-				"bad ACL: inode %u: only folders have one for what is made in them",
-				inode->ino.v);
-	if (S_ISLNK(inode->rec.mode))
-		return diag_set(&t->img->diag, -EOPNOTSUPP, "unsupported: link %u has no ACL",
-				inode->ino.v);
-	return edit_check_acl(&t->img->diag, value, len);
-}
 
 static int set_xattr(struct task *t, struct ek_inode *inode, const char *name, const void *value,
 		     size_t len, unsigned flags)

@@ -57,3 +57,19 @@ load ../lib/common
 	x 5 create --size auto --from a.spec a.img
 	has "$err" "there already"
 }
+
+@test "attributes that are the filesystem's own, and access lists that Linux would not use, are refused" {
+	printf '#spec 1\n./a type=file data=%0100d xattr.system.data=zz\n' 7 >a.spec
+	x 6 create --size auto --from a.spec a.img
+	has "$err" "system.data"
+	x 0 create --size 8M -O inline_data b.img
+	x 6 import a.spec b.img
+	has "$err" "system.data"
+	# a row for a named user wants a mask
+	printf '#spec 1\n./a type=file xattr.system.posix_acl_access=0x%s\n' \
+		0200000001000700ffffffff02000600e803000004000500ffffffff20000000ffffffff >a.spec
+	x 2 create --size auto --from a.spec a.img
+	has "$err" "access list: a: system.posix_acl_access is damaged"
+	x 2 import a.spec b.img
+	clean b.img
+}
