@@ -21,7 +21,7 @@
 #include "fs/build.h"
 #include "fs/session.h"
 #include "io/dev.h"
-#include "tree/filter.h"
+#include "tree/feed.h"
 #include "tree/gather.h"
 #include "tree/report.h"
 #include "tree/target.h"
@@ -30,18 +30,15 @@
 #define PIECE      ((size_t)1 << 20)
 #define HOST_LEAST ((uint64_t)1 << 20)
 #define HOST_MOST  ((uint64_t)64 << 20)
-#define ENTRIES    16777216u
-#define BYTES      ((uint64_t)16 << 40)
 
 struct making {
 	struct ek_ctx *ctx;
 	struct diag *diag;
 	struct ek_create_options opt;
-	struct ek_tree_options tree;
+	struct tree_feed feed;
 	struct create_opts o;
 	struct build *b;
 	struct gather g;
-	struct tree_filter *filter;
 	struct tree_source **sources;
 	size_t nsources;
 	struct tree_target target;
@@ -257,9 +254,8 @@ static int ask_space(struct making *m, struct gather_node *n, const struct tree_
 		rc = build_data(m->b, &n->i, e->data[i].from, e->data[i].to);
 		m->bytes += e->data[i].to - e->data[i].from;
 	}
-	if (rc == 0 && m->bytes > m->tree.max_bytes)
-		rc = diag_set(m->diag, -EFBIG, "tree: bytes: more than %llu",
-			      (unsigned long long)m->tree.max_bytes);
+	if (rc == 0)
+		rc = feed_check_bytes(&m->feed, m->bytes);
 	if (rc == 0)
 		rc = build_space(m->b, &n->i);
 	return rc;
@@ -309,7 +305,6 @@ static int take_contents(struct making *m, struct tree_source *s, struct gather_
 	n->i.token = e->token;
 	n->i.origin = s->later ? s : NULL;
 	m->files[m->nfiles++] = n;
-	m->rep->r.entries = m->g.entries;
 	return s->later ? 0 : take_stream(m, s, n);
 }
 
@@ -329,7 +324,7 @@ static void clamp(struct making *m, struct ek_time *t)
 static int add_entry(struct making *m, struct tree_source *s, struct tree_entry *e,
 		     struct gather_node **ret)
 {
-	bool keep_going = (m->tree.flags & EK_TREE_KEEP_GOING) != 0;
+	bool keep_going = (m->feed.tree.flags & EK_TREE_KEEP_GOING) != 0;
 	int rc = gather_add(&m->g, s, e, ret);
 
 	if (rc == -ERANGE && keep_going) {
@@ -348,53 +343,15 @@ static int add_entry(struct making *m, struct tree_source *s, struct tree_entry 
 	return rc;
 }
 
-static int take_entry(struct making *m, struct tree_source *s, struct tree_entry *e)
+static int take_entry(void *arg, struct tree_source *s, struct tree_entry *e)
 {
-	struct ek_progress step = {"read names", m->g.entries, 0, "files"};
+	struct making *m = arg;
 	struct gather_node *n;
-	int rc = filter_apply(m->filter, e);
+	int rc = add_entry(m, s, e, &n);
 
-	if (rc == 0 && S_ISDIR(e->mode) && s->ops->prune != NULL)
-		s->ops->prune(s);
-	if (rc <= 0)
-		return rc;
-	if (m->g.entries >= m->tree.max_entries)
-		return diag_set(m->diag, -EFBIG, "tree: entries: more than %llu",
-				(unsigned long long)m->tree.max_entries);
-	rc = add_entry(m, s, e, &n);
 	if (rc == 0 && n != NULL)
 		rc = take_contents(m, s, n, e);
-	if (rc == 0 && (m->g.entries & 1023) == 0)
-		rc = ctx_progress(m->ctx, &step);
-	return rc;
-}
-
-/* Whether nothing can follow, even when the caller would go on. */
-static bool ends_all(int rc)
-{
-	return rc == -ENOMEM || rc == -ENOSPC || rc == -ECANCELED || rc == -EFBIG || rc == -EIO;
-}
-
-static int take_source(struct making *m, struct tree_source *s)
-{
-	struct tree_entry e;
-	int rc;
-
-	for (;;) {
-		e.path = NULL;
-		rc = s->ops->next(s, &e);
-		if (rc == 0)
-			return 0;
-		if (rc == 1)
-			rc = take_entry(m, s, &e);
-		if (rc >= 0)
-			continue;
-		if ((m->tree.flags & EK_TREE_KEEP_GOING) == 0 || ends_all(rc) || e.path == NULL)
-			return rc == -ERANGE ? -EINVAL : rc;
-		if (S_ISDIR(e.mode) && s->ops->prune != NULL)
-			s->ops->prune(s);
-		report_issue(m->rep, rc, e.path, m->diag);
-	}
+	return rc == -ERANGE ? -EINVAL : rc;
 }
 
 static int take_sources(struct making *m)
@@ -402,16 +359,16 @@ static int take_sources(struct making *m)
 	int rc = 0;
 
 	m->sources =
-	    mem_array(m->tree.nsources + 1, sizeof(struct tree_source *), MEM_CAP, m->diag);
+	    mem_array(m->feed.tree.nsources + 1, sizeof(struct tree_source *), MEM_CAP, m->diag);
 	if (m->sources == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->tree.nsources && rc == 0; i++) {
-		rc = tree_open(m->ctx, m->tree.sources[i], &m->sources[i]);
+	for (size_t i = 0; i < m->feed.tree.nsources && rc == 0; i++) {
+		rc = tree_open(m->ctx, m->feed.tree.sources[i], &m->sources[i]);
 		if (rc < 0)
 			return rc;
 		m->nsources = i + 1;
 		m->g.source = (unsigned)i;
-		rc = take_source(m, m->sources[i]);
+		rc = feed_source(&m->feed, m->sources[i]);
 	}
 	return rc;
 }
@@ -450,7 +407,6 @@ static void fill_report(struct making *m, const struct build_bill *bill)
 	r->block_size = bill->block_size;
 	r->inodes = bill->inodes;
 	r->inodes_used = bill->inodes_used;
-	r->entries = m->g.entries;
 }
 
 static int plan(struct making *m)
@@ -484,10 +440,10 @@ static int write_image(struct making *m)
 
 static int make(struct making *m)
 {
-	enum build_size how = m->tree.how == EK_SIZE_AUTO  ? BUILD_AUTO
-			      : m->tree.how == EK_SIZE_MIN ? BUILD_MIN
-							   : BUILD_FIXED;
-	int rc = build_open(&m->o, how, m->tree.free_bytes, m->diag, &m->b);
+	enum build_size how = m->feed.tree.how == EK_SIZE_AUTO  ? BUILD_AUTO
+			      : m->feed.tree.how == EK_SIZE_MIN ? BUILD_MIN
+								: BUILD_FIXED;
+	int rc = build_open(&m->o, how, m->feed.tree.free_bytes, m->diag, &m->b);
 
 	if (rc < 0)
 		return rc;
@@ -496,7 +452,7 @@ static int make(struct making *m)
 	m->g.now = m->o.now;
 	rc = gather_begin(&m->g);
 	if (rc == 0)
-		rc = filter_open(&m->tree, m->o.now, m->diag, &m->filter);
+		rc = feed_open(&m->feed, m->o.now);
 	if (rc == 0 && m->path != NULL)
 		rc = tree_target_open(m->path, &m->opt, m->o.size, m->diag, &m->target);
 	if (rc == 0)
@@ -513,7 +469,7 @@ static void release(struct making *m)
 	for (size_t i = 0; i < m->nsources; i++)
 		m->sources[i]->ops->close(m->sources[i]);
 	free(m->sources);
-	filter_close(m->filter);
+	feed_close(&m->feed);
 	tree_target_close(&m->target);
 	gather_end(&m->g);
 	build_close(m->b);
@@ -532,18 +488,14 @@ static int take_options(struct making *m)
 
 	if (m->opt.block_size == 0)
 		m->opt.block_size = 4096;
-	if (m->tree.how == EK_SIZE_GIVEN) {
+	if (m->feed.tree.how == EK_SIZE_GIVEN) {
 		rc = create_choose_bytes(m->path != NULL ? m->path : "", &m->opt, m->diag, &bytes);
 		if (rc < 0)
 			return rc;
 	}
-	if (m->tree.max_entries == 0)
-		m->tree.max_entries = ENTRIES;
-	if (m->tree.max_bytes == 0)
-		m->tree.max_bytes = BYTES;
 	rc = create_options(&m->opt, bytes, m->diag, &m->o);
 	m->piece = mem_aligned(4096, PIECE);
-	m->rep = mem_zero(sizeof(*m->rep));
+	m->feed.rep = m->rep = mem_zero(sizeof(*m->rep));
 	if (rc == 0 && (m->piece == NULL || m->rep == NULL))
 		rc = diag_set(m->diag, -ENOMEM, "out of memory for the tree");
 	return rc;
@@ -557,9 +509,10 @@ int ek_create_tree(struct ek_ctx *ctx, const char *path, const struct ek_create_
 
 	diag_clear(m.diag);
 	m.opt.size = sizeof(m.opt);
-	m.tree.size = sizeof(m.tree);
 	session_hand_out(&m.opt, opt->size, opt, sizeof(m.opt));
-	session_hand_out(&m.tree, tree->size, tree, sizeof(m.tree));
+	m.feed =
+	    (struct tree_feed){.ctx = ctx, .stage = "read names", .take = take_entry, .arg = &m};
+	feed_options(&m.feed, tree);
 	if ((m.opt.flags & EK_CREATE_DRY_RUN) != 0)
 		m.path = NULL;
 	rc = take_options(&m);

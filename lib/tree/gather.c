@@ -327,7 +327,6 @@ int gather_add(struct gather *g, const struct tree_source *s, const struct tree_
 	int rc;
 
 	*ret = NULL;
-	g->entries++;
 	if (*e->path == '\0' && (e->link != NULL || !S_ISDIR(e->mode)))
 		return refuse(g, -ENOTDIR, s->name, "the start of the tree is no folder");
 	if (e->link != NULL)

@@ -19,7 +19,7 @@
 #include "extkit/edit.h"
 #include "extkit/tree.h"
 #include "fs/session.h"
-#include "tree/filter.h"
+#include "tree/feed.h"
 #include "tree/report.h"
 #include "tree/source.h"
 
@@ -35,9 +35,8 @@ struct folder {
 struct importing {
 	struct ek_image *img;
 	struct ek_ctx *ctx;
-	struct ek_tree_options tree;
+	struct tree_feed feed;
 	const char *to;
-	struct tree_filter *filter;
 	struct tree_report *rep;
 	struct str path, first; /* inside the image */
 	struct folder *folders;
@@ -121,10 +120,9 @@ static int put_file(struct importing *m, struct tree_source *s, const struct tre
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		m->bytes += r[i].to - r[i].from;
-		rc = m->bytes > m->tree.max_bytes
-			 ? diag_set(&m->ctx->diag, -EFBIG, "tree: bytes: more than %llu",
-				    (unsigned long long)m->tree.max_bytes)
-			 : spool_range(m, s, e, r[i], fd);
+		rc = feed_check_bytes(&m->feed, m->bytes);
+		if (rc == 0)
+			rc = spool_range(m, s, e, r[i], fd);
 	}
 	if (rc == 0 && ftruncate(fd, (off_t)e->size) < 0)
 		rc = diag_errno(&m->ctx->diag, -errno, "cannot spool");
@@ -171,8 +169,9 @@ static int put_folder(struct importing *m, const struct tree_entry *e, const cha
 	return 0;
 }
 
-static int put_entry(struct importing *m, struct tree_source *s, const struct tree_entry *e)
+static int put_entry(void *arg, struct tree_source *s, struct tree_entry *e)
 {
+	struct importing *m = arg;
 	const unsigned flags = EK_PUT_REPLACE | EK_PUT_PARENTS;
 	const char *path = inside(m, &m->path, e->path);
 	struct ek_attr a = attr_of(e);
@@ -196,49 +195,17 @@ static int put_entry(struct importing *m, struct tree_source *s, const struct tr
 
 /* ---- sources ---- */
 
-static int take_source(struct importing *m, struct tree_source *s)
-{
-	struct ek_progress step = {.stage = "write files", .unit = "files"};
-	struct tree_entry e;
-	int rc;
-
-	for (;;) {
-		e.path = NULL;
-		rc = s->ops->next(s, &e);
-		if (rc == 0)
-			return 0;
-		if (rc == 1)
-			rc = filter_apply(m->filter, &e);
-		if (rc == 0 && S_ISDIR(e.mode) && s->ops->prune != NULL)
-			s->ops->prune(s);
-		if (rc == 1) {
-			step.done = ++m->rep->r.entries;
-			rc = step.done > m->tree.max_entries
-				 ? diag_set(&m->ctx->diag, -EFBIG, "tree: entries: more than %llu",
-					    (unsigned long long)m->tree.max_entries)
-				 : put_entry(m, s, &e);
-			rc = rc < 0 ? rc : ctx_progress(m->ctx, &step);
-		}
-		if (rc >= 0)
-			continue;
-		if ((m->tree.flags & EK_TREE_KEEP_GOING) == 0 || e.path == NULL || rc == -ENOMEM ||
-		    rc == -ENOSPC || rc == -EFBIG || rc == -ECANCELED || rc == -EIO)
-			return rc;
-		report_issue(m->rep, rc, e.path, &m->ctx->diag);
-	}
-}
-
 static int take_sources(struct importing *m)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < m->tree.nsources && rc == 0; i++) {
+	for (size_t i = 0; i < m->feed.tree.nsources && rc == 0; i++) {
 		struct tree_source *s;
 
-		rc = tree_open(m->ctx, m->tree.sources[i], &s);
+		rc = tree_open(m->ctx, m->feed.tree.sources[i], &s);
 		if (rc < 0)
 			break;
-		rc = take_source(m, s);
+		rc = feed_source(&m->feed, s);
 		s->ops->close(s);
 	}
 	return rc;
@@ -263,7 +230,7 @@ static void release(struct importing *m)
 	for (size_t i = 0; i < m->nfolders; i++)
 		free(m->folders[i].path);
 	free(m->folders);
-	filter_close(m->filter);
+	feed_close(&m->feed);
 	str_free(&m->path);
 	str_free(&m->first);
 	free(m->piece);
@@ -272,19 +239,18 @@ static void release(struct importing *m)
 int ek_import_tree(struct ek_image *img, const char *path, const struct ek_tree_options *tree,
 		   struct ek_tree_report **ret)
 {
-	struct importing m = {
-	    .img = img, .ctx = img->session->ctx, .to = path, .tree = {.size = sizeof(m.tree)}};
+	struct importing m = {.img = img, .ctx = img->session->ctx, .to = path};
 	struct diag *d = &m.ctx->diag;
 	int rc;
 
 	diag_clear(d);
-	session_hand_out(&m.tree, tree->size, tree, sizeof(m.tree));
-	m.tree.max_entries = m.tree.max_entries != 0 ? m.tree.max_entries : 16777216u;
-	m.tree.max_bytes = m.tree.max_bytes != 0 ? m.tree.max_bytes : (uint64_t)16 << 40;
 	m.piece = malloc(PIECE);
 	m.rep = mem_zero(sizeof(*m.rep));
+	m.feed = (struct tree_feed){
+	    .ctx = m.ctx, .rep = m.rep, .stage = "write files", .take = put_entry, .arg = &m};
+	feed_options(&m.feed, tree);
 	rc = m.piece == NULL || m.rep == NULL ? diag_set(d, -ENOMEM, "out of memory to import")
-					      : filter_open(&m.tree, img->now, d, &m.filter);
+					      : feed_open(&m.feed, img->now);
 	if (rc == 0)
 		rc = take_sources(&m);
 	if (rc == 0)

@@ -51,7 +51,8 @@ struct tree_source_ops {
 	/* 1 and an entry, 0 at the end.  An entry that cannot be had is -error with its path in
 	 * *ret and its story in diag: 1 may follow on the next call. */
 	int (*next)(struct tree_source *s, struct tree_entry *ret);
-	/* The folder handed out last is not entered.  May be NULL. */
+	/* The entry handed out last is not taken: a folder is not entered, and the next name of a
+	 * file comes as its first.  May be NULL: then neither can be helped. */
 	void (*prune)(struct tree_source *s);
 	/* Fills buf with len bytes of contents from off on; a stream wants ascending off. */
 	int (*read)(struct tree_source *s, uint64_t token, uint64_t off, void *buf, size_t len);

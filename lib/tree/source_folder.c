@@ -46,6 +46,7 @@ struct folder {
 	struct str path, host; /* host: scratch */
 	bool started, enter;   /* enter: the entry handed out last is a folder to go into */
 	struct hash known;
+	struct known *noted; /* the entry handed out last is a file's first name */
 	struct str files; /* paths of files whose contents may be asked for; tokens are offsets */
 	uint64_t open_token;
 	int open_fd;
@@ -172,6 +173,7 @@ static int note_name(struct folder *f, const struct stat *st)
 	k->ino = st->st_ino;
 	memcpy(k->path, str_text(&f->path), f->path.len + 1);
 	hash_insert(&f->known, &k->node, key_of(st));
+	f->noted = k;
 	return 0;
 }
 
@@ -292,6 +294,7 @@ static int hand_out(struct folder *f, int at, const char *name, struct tree_entr
 	int rc;
 
 	*e = (struct tree_entry){.path = str_text(&f->path)};
+	f->noted = NULL;
 	if (f->path.err != 0)
 		return f->path.err;
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -340,7 +343,14 @@ static int folder_next(struct tree_source *s, struct tree_entry *ret)
 
 static void folder_prune(struct tree_source *s)
 {
-	of(s)->enter = false;
+	struct folder *f = of(s);
+
+	f->enter = false;
+	if (f->noted != NULL) {
+		hash_remove(&f->known, &f->noted->node);
+		free(f->noted);
+		f->noted = NULL;
+	}
 }
 
 /* ---- contents ---- */

@@ -29,6 +29,7 @@ struct reader {
 	bool owned; /* the image was opened for this */
 	struct ek_walk *walk;
 	struct hash names;
+	struct first_name *noted; /* the entry handed out last is a file's first name */
 	struct xattr_list xattrs;
 	struct tree_range *ranges;
 	size_t ranges_cap;
@@ -119,6 +120,7 @@ static int note_name(struct reader *r, const struct ek_found *f)
 		return -ENOMEM;
 	memcpy(n->path, f->path, f->path_len + 1);
 	hash_insert(&r->names, &n->node, f->ino.v);
+	r->noted = n;
 	return 0;
 }
 
@@ -157,6 +159,7 @@ static int image_next(struct tree_source *s, struct tree_entry *ret)
 	struct ek_found f;
 	int rc = ek_walk_next(r->walk, &f);
 
+	r->noted = NULL;
 	if (rc != 1)
 		return rc;
 	*ret = (struct tree_entry){.path = f.path};
@@ -166,7 +169,14 @@ static int image_next(struct tree_source *s, struct tree_entry *ret)
 
 static void image_prune(struct tree_source *s)
 {
-	ek_walk_prune(of(s)->walk);
+	struct reader *r = of(s);
+
+	ek_walk_prune(r->walk);
+	if (r->noted != NULL) {
+		hash_remove(&r->names, &r->noted->node);
+		free(r->noted);
+		r->noted = NULL;
+	}
 }
 
 static int image_read(struct tree_source *s, uint64_t token, uint64_t off, void *buf, size_t len)

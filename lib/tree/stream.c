@@ -2,6 +2,7 @@
 /* A tree of an image into an archive or a manifest: a walk whose entries go to a sink. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/ctx.h"
 #include "base/mem.h"
@@ -46,6 +47,7 @@ static int put_all(struct streaming *x)
 	int rc;
 
 	for (;;) {
+		e.path = NULL;
 		rc = x->s->ops->next(x->s, &e);
 		if (rc == 0)
 			return x->k->ops->finish(x->k);
@@ -54,10 +56,14 @@ static int put_all(struct streaming *x)
 			rc = x->k->ops->put(x->k, x->s, &e);
 		if (rc == 0)
 			rc = ctx_progress(x->ctx, &step);
-		if (rc < 0 && !goes_on(x, rc))
+		if (rc < 0 && (e.path == NULL || !goes_on(x, rc)))
 			return rc;
-		if (rc < 0)
+		if (rc < 0) {
 			report_issue(x->rep, rc, e.path, &x->ctx->diag);
+			/* what is in a folder does not need it there */
+			if (!S_ISDIR(e.mode))
+				x->s->ops->prune(x->s);
+		}
 	}
 }
 

@@ -132,3 +132,13 @@ full_image() {
 	has "$err" "are missing"
 	[ ! -e a.img ]
 }
+
+@test "a file that an archive cannot keep has no other name there either" {
+	printf '#spec 1\n./a data=a project=7\n./b hard=a\n./c data=c\n' >a.spec
+	x 0 create --size auto -O project,quota --from a.spec a.img || x 0 create --size auto -O project --from a.spec a.img
+	x 8 export --keep-going a.img -o a.tar
+	[ "$(grep -c 'project number' <<<"$err")" -eq 2 ]
+	need tar
+	mkdir out && tar -C out -xf a.tar
+	[ ! -e out/a ] && [ ! -e out/b ] && [ -e out/c ]
+}

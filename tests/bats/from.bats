@@ -130,3 +130,25 @@ t"
 	x 0 cat a.img:/d
 	equal "$out" hello
 }
+
+@test "names are counted once, and a name that is left out is not a file's first" {
+	mkdir t u && printf hello >t/a && ln t/a t/b && ln t/a t/c
+	x 0 create --size auto --from t --exclude a a.img
+	clean a.img
+	x 5 stat a.img:/a
+	x 0 get -R a.img out
+	equal "$(cat out/b)" hello
+	equal "$(stat -c '%h %i' out/b)" "2 $(stat -c %i out/c)"
+	x 0 create --size auto --from a.img --exclude b b.img
+	x 0 cat b.img:/c
+	equal "$out" hello
+	printf other >u/a
+	x 0 create --size auto --free 1M --from u c.img
+	x 0 import --exclude a t c.img
+	x 0 cat c.img:/c
+	equal "$out" hello
+	need_json
+	printf '#spec 1\n./a time=99999999999 xattr.user.x=0s%s\n' "$(head -c 6000 /dev/zero | base64 -w0)" >a.spec
+	x 8 create --json --size auto --keep-going --from a.spec d.img
+	equal "$(json 'd["entries"]')" 1
+}
