@@ -62,6 +62,10 @@ static int check(struct writer *w, const struct tree_entry *e)
 {
 	if (e->project != 0)
 		return lost(w, e, "its project number");
+	for (size_t i = 0; i < e->nxattrs; i++) {
+		if (strchr(e->xattrs[i].name, '=') != NULL) /* pax ends a name there */
+			return lost(w, e, "an attribute with = in its name");
+	}
 	if (!w->is_cpio)
 		return S_ISSOCK(e->mode) ? lost(w, e, "a socket (cpio and manifests have them)")
 					 : 0;
