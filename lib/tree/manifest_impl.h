@@ -67,8 +67,10 @@ int manifest_type_value(struct reader *r, const char *text, uint32_t *ret);
 int manifest_device_value(struct reader *r, char *text, struct tree_entry *e);
 int manifest_text_value(struct reader *r, struct str *s);
 int manifest_path_value(struct reader *r, struct str *s);
-int manifest_map_value(struct reader *r, const char *text);
 int manifest_xattr_value(struct reader *r, const char *name);
+
+/* The same of values that are read piece by piece: they may be longer than a word. */
+int manifest_map_value(struct reader *r);
 int manifest_data_value(struct reader *r);
 
 /* Contents of a place; the read of tree_source_ops. */

@@ -201,33 +201,47 @@ int manifest_path_value(struct reader *r, struct str *s)
 	return rc;
 }
 
-/* FROM+LEN,FROM+LEN... in ascending order. */
-int manifest_map_value(struct reader *r, const char *text)
+/* "FROM+LEN", behind what ends at before. */
+static int range_value(struct reader *r, const char *text, uint64_t before, struct tree_range *ret)
 {
-	uint64_t before = 0;
+	uint64_t from, len, to;
+	char *end;
 
-	r->nranges = 0;
-	while (*text != '\0') {
-		uint64_t from, len, to;
-		char *end;
-
-		errno = 0;
-		from = strtoull(text, &end, 10);
-		if (errno != 0 || end == text || *end != '+')
-			return manifest_bad(r, "no map", text);
-		text = end + 1;
-		len = strtoull(text, &end, 10);
-		if (errno != 0 || end == text || (*end != ',' && *end != '\0') ||
-		    ck_add(from, len, &to) || len == 0 || from < before)
-			return manifest_bad(r, "no map, or not in order", text);
-		if (mem_grow((void **)&r->ranges, &r->ranges_cap, r->nranges + 1,
-			     sizeof(*r->ranges)) < 0)
-			return -ENOMEM;
-		r->ranges[r->nranges++] = (struct tree_range){from, to};
-		before = to;
-		text = *end == ',' ? end + 1 : end;
-	}
+	errno = 0;
+	from = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '+')
+		return manifest_bad(r, "no map", text);
+	text = end + 1;
+	len = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || ck_add(from, len, &to) || len == 0 ||
+	    from < before)
+		return manifest_bad(r, "no map, or not in order", text);
+	*ret = (struct tree_range){from, to};
 	return 0;
+}
+
+/* FROM+LEN,FROM+LEN... in ascending order; a file may have more of them than fit a word. */
+int manifest_map_value(struct reader *r)
+{
+	struct tree_range range = {0, 0};
+	int rc = 0;
+
+	r->has_map = true;
+	r->nranges = 0;
+	while (rc == 0 && !ends_word(manifest_peek(r, &rc))) {
+		rc = manifest_read_word(r, ',', &r->word);
+		if (rc == 0)
+			rc = range_value(r, str_text(&r->word), range.to, &range);
+		if (rc == 0 && mem_grow((void **)&r->ranges, &r->ranges_cap, r->nranges + 1,
+					sizeof(*r->ranges)) < 0)
+			rc = -ENOMEM;
+		if (rc < 0)
+			return rc;
+		r->ranges[r->nranges++] = range;
+		if (manifest_peek(r, &rc) == ',')
+			r->at++;
+	}
+	return rc;
 }
 
 int manifest_xattr_value(struct reader *r, const char *name)

@@ -99,10 +99,6 @@ static int take_text_word(struct reader *r, const char *key, struct tree_entry *
 	}
 	if (strcmp(key, "device") == 0)
 		return manifest_device_value(r, r->word.len != 0 ? r->word.p : (char[]){""}, e);
-	if (strcmp(key, "map") == 0) {
-		r->has_map = true;
-		return manifest_map_value(r, str_text(&r->word));
-	}
 	return 1;
 }
 
@@ -112,6 +108,8 @@ static int take_word(struct reader *r, const char *key, struct tree_entry *e)
 
 	if (strcmp(key, "data") == 0)
 		return manifest_data_value(r);
+	if (strcmp(key, "map") == 0)
+		return manifest_map_value(r);
 	rc = manifest_read_word(r, -2, &r->word);
 	if (rc < 0)
 		return rc;

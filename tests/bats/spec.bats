@@ -58,6 +58,15 @@ load ../lib/common
 	has "$err" "there already"
 }
 
+@test "a map may have more rows than a word has room for" {
+	need python3
+	python3 -c 'n = 40000; print("#spec 1\n./a map=%s data=%s" % (",".join("%d+1" % (1000000000 + i * 2048) for i in range(n)), "x" * n))' >a.spec
+	[ "$(wc -c <a.spec)" -gt 524288 ]
+	x 0 create --size auto -b 1024 --from a.spec a.img
+	x 0 get a.img:/a out
+	python3 -c 'd = open("out", "rb"); d.seek(1000000000); b = d.read(); assert b[::2048] == b"x" * 40000 and b.count(b"x") == 40000'
+}
+
 @test "attributes that are the filesystem's own, and access lists that Linux would not use, are refused" {
 	printf '#spec 1\n./a type=file data=%0100d xattr.system.data=zz\n' 7 >a.spec
 	x 6 create --size auto --from a.spec a.img
