@@ -77,11 +77,24 @@ static int read_packed(struct reader *r, const struct place *p, uint64_t off, ui
 	return 0;
 }
 
+/* The first range that ends behind off, from the last one on where the same file goes on: who asks
+ * for one range after the other does not pass over all of them each time. */
+static void find_range(struct reader *r, uint64_t token, uint64_t off)
+{
+	const struct place *p = &r->places[token];
+	struct range_cursor *c = &r->cursor;
+
+	if (c->token != token || c->at == p->ndata || p->data[c->at].from > off)
+		*c = (struct range_cursor){.token = token};
+	for (; c->at < p->ndata && p->data[c->at].to <= off; c->at++)
+		c->packed += p->data[c->at].to - p->data[c->at].from;
+}
+
 int manifest_read(struct tree_source *s, uint64_t token, uint64_t off, void *buf, size_t len)
 {
 	struct reader *r = container_of(s, struct reader, s);
 	const struct place *p = &r->places[token];
-	uint64_t packed = 0, end = off + len;
+	uint64_t packed, end = off + len;
 	uint8_t *to = buf;
 	int rc = 0;
 
@@ -90,12 +103,13 @@ int manifest_read(struct tree_source *s, uint64_t token, uint64_t off, void *buf
 	if (p->data == NULL)
 		return read_packed(r, p, off, to, len);
 	memset(to, 0, len);
-	for (size_t i = 0; i < p->ndata && rc == 0; i++) {
+	find_range(r, token, off);
+	packed = r->cursor.packed;
+	for (size_t i = r->cursor.at; i < p->ndata && p->data[i].from < end && rc == 0; i++) {
 		uint64_t from = MAX(p->data[i].from, off), till = MIN(p->data[i].to, end);
 
-		if (from < till)
-			rc = read_packed(r, p, packed + from - p->data[i].from, to + (from - off),
-					 (size_t)(till - from));
+		rc = read_packed(r, p, packed + from - p->data[i].from, to + (from - off),
+				 (size_t)(till - from));
 		packed += p->data[i].to - p->data[i].from;
 	}
 	return rc;

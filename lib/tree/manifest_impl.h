@@ -23,6 +23,12 @@ struct place {
 	size_t ndata;
 };
 
+/* A range of the place token, and how many bytes those before it have. */
+struct range_cursor {
+	uint64_t token, packed;
+	size_t at;
+};
+
 struct defaults {
 	uint32_t mode, uid, gid, type;
 	bool has_mode;
@@ -44,6 +50,7 @@ struct reader {
 	struct defaults set;
 	int open_fd;
 	uint64_t open_token;
+	struct range_cursor cursor;
 	bool has_size, has_data, has_type, has_map;
 	struct place here; /* of the line's contents */
 };
