@@ -16,8 +16,9 @@
 
 struct replay_opts {
 	int clock;
+	struct opt_list set;
 	struct opt_num memory, background, dirty, hz, phase;
-	const char *stop_after, *initial, *extents, *root, *compare, *umask;
+	const char *stop_after, *initial, *extents, *root, *compare, *umask, *policy;
 	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all, dry;
 };
 
@@ -42,6 +43,10 @@ static const struct opt replay_options[] = {
     OPT_NUMBER(T, phase, 0, "tick-phase", N_("NS"),
 	       N_("when in a tick timestamps advance: one of the traced machine, modulo 4 ms")),
     OPT_TEXT(T, umask, 0, "umask", N_("OCTAL"), N_("of the replayed program, usually 022")),
+    OPT_TEXT(T, policy, 0, "policy", N_("NAME"),
+	     N_("the write path of a kernel, see extkit policy list; usually linux-6.18")),
+    OPT_LIST(T, set, 0, "set", N_("SWITCH=VALUE"),
+	     N_("one thing about it, see extkit policy show")),
     OPT_FLAG(T, nodelalloc, 0, "nodelalloc", N_("allocate when data are written to the cache")),
     OPT_FLAG(T, dioread_lock, 0, "dioread-lock", N_("allocate written extents, as older ext4 did")),
     OPT_FLAG(T, no_stores, 0, "no-stores", N_("leave stores through mappings out")),
@@ -161,6 +166,9 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 	opt->memory = o->memory.v;
 	opt->background_bytes = o->background.v;
 	opt->dirty_bytes = o->dirty.v;
+	opt->policy = o->policy;
+	opt->set = o->set.v;
+	opt->nset = o->set.n;
 	opt->hz = (uint32_t)o->hz.v;
 	opt->tick_phase = (uint32_t)(o->phase.v % 1000000000u);
 	return code != EXIT_DONE ? code : set_stop(run, o->stop_after, opt);

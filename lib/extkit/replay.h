@@ -88,6 +88,11 @@ struct ek_replay_options {
 	/* ns after a whole step of the wall clock at which the traced machine's timestamps
 	 * advanced: any of them, modulo 1 s / hz.  Less than that. */
 	uint32_t tick_phase;
+	/* The write path: a preset, NULL for the first of them, and settings "switch=value"
+	 * (extkit/policy.h). */
+	const char *policy;
+	const char *const *set;
+	size_t nset;
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",

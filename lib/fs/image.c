@@ -23,6 +23,7 @@
 #include "fs/journal_dev.h"
 #include "fs/names.h"
 #include "fs/orphan_file.h"
+#include "fs/policy.h"
 #include "fs/xattr_inode.h"
 #include "io/bio.h"
 #include "io/dev.h"
@@ -268,6 +269,8 @@ int image_open(struct dev *dev, const struct image_opts *opts, struct diag *d,
 	if (img == NULL)
 		return diag_set(d, -ENOMEM, "out of memory for an image");
 	img->opts = *opts;
+	if (img->opts.policy == NULL)
+		img->opts.policy = &policy_default;
 	img->writable = (opts->flags & IMAGE_WRITE) != 0;
 	img->now = opts->now;
 	img->tick_ns = opts->tick_ns;

@@ -33,6 +33,7 @@ struct fast_space;
 struct inode_cache;
 struct names;
 struct orphan_file;
+struct policy;
 struct session;
 struct xattr_inodes;
 
@@ -80,7 +81,8 @@ struct image_opts {
 	/* A transaction is about to be committed, nothing of it was written yet.  May be NULL. */
 	void (*before_commit)(void *ctx);
 	void *commit_ctx;
-	bool dioread_lock, nodelalloc, noauto_da_alloc;
+	const struct policy *policy; /* the caller's; NULL: policy_default */
+	bool noauto_da_alloc;
 };
 
 struct ek_image {

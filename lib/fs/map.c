@@ -17,6 +17,7 @@
 #include "fs/indirect.h"
 #include "fs/inline.h"
 #include "fs/inode_cache.h"
+#include "fs/policy.h"
 #include "io/dev.h"
 
 static void answer(struct map *m, const struct es_extent *e)
@@ -145,9 +146,8 @@ int map_lookup(struct task *t, struct ek_inode *inode, struct map *m)
 
 bool map_writes_unwritten(const struct ek_inode *inode)
 {
-	const struct image_opts *o = &inode->img->opts;
-
-	return inode_has_extents(inode) && !o->dioread_lock && !o->nodelalloc;
+	return inode_has_extents(inode) &&
+	       inode->img->opts.policy->completion == COMPLETION_UNWRITTEN;
 }
 
 /* ---- allocation ---- */

@@ -16,6 +16,7 @@
 
 #define RA_PAGES       640u
 #define RA_REQUEST     320u
+#define MAX_ORDER      9u
 #define DEFAULT_MEMORY ((size_t)1 << 30)
 
 static void configure(struct pagecache *pc, const struct pc_config *cfg)
@@ -34,7 +35,7 @@ static void configure(struct pagecache *pc, const struct pc_config *cfg)
 	pc->page_blocks_bits = bits < PAGE_BITS ? PAGE_BITS - bits : 0;
 	pc->min_order = bits > PAGE_BITS ? bits - PAGE_BITS : 0;
 	/* A folio holds at most 2,048 blocks. */
-	pc->max_order = MIN((unsigned)pc->policy->max_order, 11 + bits - PAGE_BITS);
+	pc->max_order = pc->policy->folio == FOLIO_S0 ? 0 : MIN(MAX_ORDER, 11 + bits - PAGE_BITS);
 	pc->max_order = MAX(pc->max_order, pc->min_order);
 	/* A window is a small part of the cache, or it would push itself out. */
 	pc->ra_pages = (uint32_t)MIN(cfg->ra_pages != 0 ? cfg->ra_pages : RA_PAGES, pc->limit / 8);
@@ -52,7 +53,7 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 		return diag_set(d, -ENOMEM, "out of memory for the page cache");
 	pc->img = img;
 	pc->task = task;
-	pc->policy = cfg->policy != NULL ? cfg->policy : &policy_linux_6_18;
+	pc->policy = img->opts.policy;
 	pc->counters = &img->counters;
 	pc->records.size = sizeof(struct mapping);
 	list_init(&pc->mappings);

@@ -18,11 +18,10 @@
 #include "base/pool.h"
 #include "fs/image.h"
 #include "fs/inode.h"
+#include "fs/policy.h"
 #include "pagecache/folio.h"
-#include "pagecache/policy.h"
 
 struct pc_config {
-	const struct policy *policy;
 	size_t memory;             /* bytes of cache; 0: 1 GiB */
 	size_t backed;             /* bytes of it to have memory behind them before clean folios
 				    * lose theirs to new ones; 0: an eighth */
@@ -39,8 +38,8 @@ enum wb_state { WB_PAGES = 1 << 0, WB_SYNC = 1 << 1 };
 
 struct pagecache {
 	struct ek_image *img;
-	struct task *task; /* of completions, the flusher and ordered data */
-	const struct policy *policy;
+	struct task *task;           /* of completions, the flusher and ordered data */
+	const struct policy *policy; /* the image's */
 	struct counters *counters;
 	struct fpool *pool;
 	struct folio *free_folios; /* recycled records, chained through map */

@@ -284,7 +284,7 @@ static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t
 	struct folio *f = NULL;
 	int rc;
 
-	if (m->pc->img->opts.nodelalloc || space_is_tight(&m->pc->img->groups.space))
+	if (!policy_delays(m->pc->policy) || space_is_tight(&m->pc->img->groups.space))
 		return write_chunk_now(t, m, pos, len, src, done);
 	count(m->pc->counters, COUNTER_DA_WRITE_BEGIN, 1);
 	rc = inline_write_delayed(t, m, pos, *len, src, done);
@@ -345,7 +345,7 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	m->write_end = pos + len;
 	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
 	rc = inode_touch_modify(t, inode);
-	if (rc == 0 && pos + len <= inode->size && !m->pc->img->opts.nodelalloc &&
+	if (rc == 0 && pos + len <= inode->size && policy_delays(m->pc->policy) &&
 	    !space_is_tight(&m->pc->img->groups.space) &&
 	    (pos & ~(chunk - 1)) == ((pos + len - 1) & ~(chunk - 1)) &&
 	    overwrite(m, pos, len, src)) {

@@ -337,8 +337,7 @@ static void set_options(struct image_target *t, const struct ek_replay_options *
 				      .now = t->start,
 				      .tick_ns = 1000000000u / hz,
 				      .tick_phase = opt->tick_phase % (1000000000u / hz),
-				      .dioread_lock = (opt->flags & EK_REPLAY_DIOREAD_LOCK) != 0,
-				      .nodelalloc = (opt->flags & EK_REPLAY_NODELALLOC) != 0};
+				      .policy = &t->policy};
 	t->pc_config = (struct pc_config){.memory = opt->memory,
 					  .background_pages = opt->background_bytes / PAGE_BYTES,
 					  .dirty_pages = opt->dirty_bytes / PAGE_BYTES};
@@ -350,6 +349,28 @@ static void set_options(struct image_target *t, const struct ek_replay_options *
 		t->item = opt->item;
 		t->item_data = opt->item_data;
 	}
+}
+
+/* The flags are older than the settings and say the same as two of them. */
+static int set_policy(struct image_target *t, const struct ek_replay_options *opt, struct diag *d)
+{
+	const char **set = mem_array(opt->nset + 2, sizeof(*set), SIZE_MAX, d);
+	size_t n = opt->nset;
+	int rc;
+
+	if (set == NULL)
+		return -ENOMEM;
+	if (n != 0)
+		memcpy(set, opt->set, n * sizeof(*set));
+	if ((opt->flags & EK_REPLAY_NODELALLOC) != 0)
+		set[n++] = "allocation=nodelalloc";
+	if ((opt->flags & EK_REPLAY_DIOREAD_LOCK) != 0)
+		set[n++] = "completion=written";
+	rc = policy_choose(opt->policy, set, n, d, &t->policy);
+	if (rc == 0)
+		rc = policy_check(&t->policy, d);
+	free(set);
+	return rc;
 }
 
 int target_open_image(const char *path, const struct ek_replay_options *opt, struct ek_time start,
@@ -369,7 +390,9 @@ int target_open_image(const char *path, const struct ek_replay_options *opt, str
 	if (t->pattern != NULL && t->copy != NULL) {
 		for (unsigned i = 0; i < PATTERN_BYTES; i++)
 			t->pattern[i] = (uint8_t)i;
-		rc = open_dev(t, path, (opt->flags & EK_REPLAY_DRY_RUN) != 0, d);
+		rc = set_policy(t, opt, d);
+		if (rc == 0)
+			rc = open_dev(t, path, (opt->flags & EK_REPLAY_DRY_RUN) != 0, d);
 		if (rc == 0)
 			rc = mount_image(t);
 	}

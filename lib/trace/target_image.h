@@ -43,6 +43,7 @@ struct image_target {
 	uint8_t *copy;    /* buffer of copies */
 	struct ek_time start;
 	uint64_t now_ns, next_tick;
+	struct policy policy;
 	struct image_opts opts; /* of every mount */
 	struct pc_config pc_config;
 	uint32_t umask;

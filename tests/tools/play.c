@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replays a trace through the public interface and prints the report as rows of group, name, value:
  * play TRACE TARGET [virtual|real|asap] [no-stores] [no-initial] [lenient] [nodelalloc]
- * [tick=NS] */
+ * [tick=NS] [policy=NAME] [SWITCH=VALUE...] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <extkit/ctx.h>
 #include <extkit/replay.h>
+
+#define SETTINGS_MAX 16u
+
+static const char *settings[SETTINGS_MAX];
 
 static int set_word(struct ek_replay_options *opt, const char *word)
 {
@@ -33,6 +37,15 @@ static int set_word(struct ek_replay_options *opt, const char *word)
 	}
 	if (strncmp(word, "tick=", 5) == 0) {
 		opt->tick_phase = (uint32_t)strtoul(word + 5, NULL, 10);
+		return 0;
+	}
+	if (strncmp(word, "policy=", 7) == 0) {
+		opt->policy = word + 7;
+		return 0;
+	}
+	if (strchr(word, '=') != NULL && opt->nset < SETTINGS_MAX) {
+		settings[opt->nset++] = word;
+		opt->set = settings;
 		return 0;
 	}
 	fprintf(stderr, "play: %s is no word of mine\n", word);

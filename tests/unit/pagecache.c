@@ -148,23 +148,26 @@ TEST(a_failed_overwrite_of_a_folio_without_memory_leaves_its_contents)
 	stop();
 }
 
-TEST(without_delayed_allocation_a_file_reads_as_written)
+static void play_policy(const char *setting)
 {
 	struct image_opts opts = usual;
 	struct pc_config cfg = {.memory = 8u << 20};
+	struct policy policy;
 
-	opts.nodelalloc = true;
+	OK(policy_choose(NULL, &setting, 1, NULL, &policy));
+	opts.policy = &policy;
 	play(4096, &opts, &cfg);
 	play(1024, &opts, &cfg);
 }
 
+TEST(without_delayed_allocation_a_file_reads_as_written)
+{
+	play_policy("allocation=nodelalloc");
+}
+
 TEST(with_written_extents_at_once_a_file_reads_as_written)
 {
-	struct image_opts opts = usual;
-	struct pc_config cfg = {.memory = 8u << 20};
-
-	opts.dioread_lock = true;
-	play(4096, &opts, &cfg);
+	play_policy("completion=written");
 }
 
 /* Every write is in flight or clean after a flush: what is being written must not count as room. */
