@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Images of a verb's operands, known by device and inode number of the host's file. */
+/* Images of a verb's operands, known by the host's file or by a URI as it is written. */
 #include "images.h"
 
 #include <errno.h>
@@ -12,8 +12,6 @@
 
 struct images_row {
 	struct target target;
-	dev_t dev;
-	ino_t ino;
 	bool shared; /* the image belongs to another row */
 };
 
@@ -39,34 +37,32 @@ static struct images_row *new_row(struct images *s)
 	return &s->v[s->n];
 }
 
-static const struct images_row *find_row(const struct images *s, const struct stat *st,
-					 uint64_t offset)
+static const struct images_row *find_row(const struct images *s, const struct target *wanted)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (!s->v[i].shared && !s->v[i].target.held && s->v[i].dev == st->st_dev &&
-		    s->v[i].ino == st->st_ino && s->v[i].target.offset == offset)
+	for (size_t i = 0; i < s->n; i++) {
+		const struct target *t = &s->v[i].target;
+
+		if (!s->v[i].shared && !t->held && t->offset == wanted->offset &&
+		    target_same(t->image, wanted->image))
 			return &s->v[i];
+	}
 	return NULL;
 }
 
 static int open_named(struct images *s, const char *arg, unsigned flags, struct images_row *row)
 {
-	const struct images_row *known = NULL;
-	struct stat st = {0};
+	const struct images_row *known;
 	int code = target_parse(s->run, arg, &row->target);
 
 	if (code != EXIT_DONE)
 		return code;
-	if (stat(row->target.image, &st) == 0)
-		known = find_row(s, &st, row->target.offset);
+	known = find_row(s, &row->target);
 	if (known != NULL) {
 		row->target.img = known->target.img;
 		row->shared = true;
 		return EXIT_DONE;
 	}
 	free(row->target.image);
-	row->dev = st.st_dev;
-	row->ino = st.st_ino;
 	return target_open(s->run, arg, flags, &row->target);
 }
 

@@ -144,11 +144,19 @@ static void main_page(FILE *to)
 	fprintf(to, "\\fBextkit\\fR \\fI%s\\fR [\\fI%s\\fR] \\fI%s\\fR...\n", _("VERB"),
 		_("options"), _("IMG"));
 	fprintf(to, ".SH %s\n", _("DESCRIPTION"));
-	paragraphs(to, _("An image argument is IMG, or IMG@@OFFSET for a filesystem that begins "
-			 "there; a path inside is IMG:/PATH. An argument that names a file as it "
-			 "stands is that file; otherwise the image ends at the first \":/\" whose "
-			 "left part names one.\n\n"
-			 "Each verb has a page of its own, extkit-VERB(1)."));
+	paragraphs(
+	    to, _("An image argument is IMG, or IMG@@OFFSET for a filesystem that begins "
+		  "there; a path inside is IMG:/PATH. An argument that names a file as it "
+		  "stands is that file; otherwise the image ends at the first \":/\" whose "
+		  "left part names one.\n\n"
+		  "An image may be remote: nbd://HOST[:PORT]/EXPORT or "
+		  "nbd+unix:///EXPORT?socket=FILE (nbds and nbds+unix with TLS) is what an "
+		  "NBD server offers. Such a name ends at the first \":/\" behind its "
+		  "\"://\"; write %3A/ for one that belongs to it, and %40@ for \"@@\". "
+		  "Nothing tells who else uses the export: see to it that there is one writer. "
+		  "This needs libnbd.so.0 when it is used, and a server that answers nothing for "
+		  "30 seconds is given up.\n\n"
+		  "Each verb has a page of its own, extkit-VERB(1)."));
 	fprintf(to, ".SH %s\n", _("VERBS"));
 	for (size_t i = 0; (c = cmd_at(i)) != NULL; i++) {
 		if (c->hidden || cmd_is_below(c))

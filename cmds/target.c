@@ -17,6 +17,18 @@ static bool exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
+/* A remote image is named by a URI, and no file is. */
+static char *behind_scheme(char *text)
+{
+	static const char *const schemes[] = {"nbd://", "nbds://", "nbd+unix://", "nbds+unix://"};
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+			return text + strlen(schemes[i]);
+	}
+	return NULL;
+}
+
 /* "disk.img@@1M": the sign, NULL when text has none or names a file with it. */
 static char *offset_of(char *text)
 {
@@ -45,8 +57,10 @@ static bool names_image(char *text)
 /* The ':' between image and path, NULL when there is none. */
 static char *split_of(char *text)
 {
-	char *first = strstr(text, ":/");
+	char *uri = behind_scheme(text), *first = strstr(uri != NULL ? uri : text, ":/");
 
+	if (uri != NULL)
+		return first;
 	if (names_image(text))
 		return NULL;
 	for (char *at = first; at != NULL; at = strstr(at + 1, ":/")) {
@@ -108,7 +122,7 @@ int target_now(struct run *run, struct ek_time *ret)
 
 static bool in_script(const struct run *run, const char *arg)
 {
-	return run->held != NULL && strstr(arg, ":/") == NULL;
+	return run->held != NULL && strstr(arg, ":/") == NULL; /* a URI has one */
 }
 
 char *target_whole(struct run *run, const char *arg)
@@ -124,11 +138,18 @@ char *target_whole(struct run *run, const char *arg)
 	return whole;
 }
 
+bool target_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return strcmp(a, b) == 0 || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+				     x.st_ino == y.st_ino);
+}
+
 /* The script's own image, whichever way it is named. */
 bool target_is_held(struct run *run, const char *arg)
 {
 	struct run quiet = {0};
-	struct stat a, b;
 	struct target t, own;
 	bool same = false;
 
@@ -139,8 +160,7 @@ bool target_is_held(struct run *run, const char *arg)
 	if (target_parse(&quiet, arg, &t) != EXIT_DONE)
 		return false;
 	if (target_parse(&quiet, run->held->name, &own) == EXIT_DONE) {
-		same = stat(t.image, &a) == 0 && stat(own.image, &b) == 0 && a.st_dev == b.st_dev &&
-		       a.st_ino == b.st_ino && t.offset == own.offset;
+		same = target_same(t.image, own.image) && t.offset == own.offset;
 		free(own.image);
 	}
 	free(t.image);

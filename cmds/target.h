@@ -5,6 +5,10 @@
  * An argument that names a file as it stands is that file.  Otherwise it is split at the first ":/"
  * whose left part names a file (with or without @@OFFSET), so images whose own names have ":/"
  * inside work too; when no left part does, at the first ":/".  OFFSET is a size: 1M, 0x100000.
+ *
+ * A URI (nbd://HOST[:PORT]/EXPORT, nbd+unix:///EXPORT?socket=FILE, nbds for TLS) is never a file:
+ * it is split at the first ":/" behind its "://".  One that belongs to the URI is written "%3A/",
+ * and "@@" is written "%40@".
  */
 #ifndef CMDS_TARGET_H
 #define CMDS_TARGET_H
@@ -38,6 +42,9 @@ char *target_whole(struct run *run, const char *arg);
 
 /* True when arg is a path in the image that a script has open. */
 bool target_is_held(struct run *run, const char *arg);
+
+/* True when two images are named alike or are one file. */
+bool target_same(const char *a, const char *b);
 
 /* Splits arg.  An exit code; EXIT_DONE is good, and then target_end must follow. */
 int target_parse(struct run *run, const char *arg, struct target *ret);

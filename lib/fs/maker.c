@@ -42,7 +42,7 @@ static int existing_size(const char *path, struct diag *d, uint64_t *ret)
 	struct dev *dev;
 	int rc;
 
-	if (access(path, F_OK) < 0 && errno == ENOENT) {
+	if (!dev_exists(path)) {
 		*ret = 0;
 		return 0;
 	}
@@ -174,7 +174,7 @@ int create_check_target(const char *path, const struct ek_create_options *opt, s
 	struct dev *file;
 	int rc;
 
-	if (access(path, F_OK) < 0 && errno == ENOENT)
+	if (!dev_exists(path))
 		return 0;
 	rc = dev_open(path, 0, d, &file);
 	if (rc < 0)
@@ -187,7 +187,7 @@ int create_check_target(const char *path, const struct ek_create_options *opt, s
 /* A file that was made for a filesystem which then failed goes again. */
 static int write_target(const char *path, struct creation *c)
 {
-	bool made = access(path, F_OK) < 0 && errno == ENOENT;
+	bool made = !dev_exists(path);
 	struct dev *file;
 	int rc = dev_open(path, DEV_WRITE | DEV_CREATE, c->diag, &file);
 

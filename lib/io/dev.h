@@ -83,7 +83,7 @@ struct dev {
 	uint32_t sector; /* logical sector size, bytes */
 	uint32_t align;  /* of buffers, offsets and lengths, that saves a copy; 1: any */
 	bool writable;
-	bool is_block;     /* a block device of the host */
+	bool is_block;     /* a block device, of the host or remote: its size is given */
 	int flush_error;   /* of the first flush that failed; see dev_flush */
 	struct diag *diag; /* where failures are told; may be NULL */
 	struct dev_stats {
@@ -92,10 +92,18 @@ struct dev {
 	} stats;
 };
 
-/* Opens a regular file or block device.  Size, sector and topology are filled in.  A writer is
- * refused with -EBUSY when the block device is mounted or held, when the file backs a loop device
- * or is mounted, or when another writer has the file open. */
+/* Opens a regular file or block device, or, by a URI of io/nbd.h, a remote one.  Size, sector and
+ * topology are filled in.  A writer is refused with -EBUSY when the block device is mounted or
+ * held, when the file backs a loop device or is mounted, or when another writer has the file open.
+ * Nobody tells who else uses a remote device. */
 int dev_open(const char *path, unsigned flags, struct diag *d, struct dev **ret);
+
+/* False when DEV_CREATE would make a file there. */
+bool dev_exists(const char *path);
+
+/* True when path is the URI of a remote device: nothing lies beside it, and no other call of the
+ * host knows it. */
+bool dev_is_remote(const char *path);
 
 /* Memory of size zero bytes; grows with dev_resize.  Costs what was written, in pieces of 64 KiB.
  */

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "io/file.h"
 #include "io/guard.h"
+#include "io/nbd.h"
 #include "io/uring.h"
 
 static const char *kind_of(mode_t mode)
@@ -155,7 +156,17 @@ static int set_up(struct file *f, unsigned flags)
 	return measure(f, &st);
 }
 
-int dev_open(const char *path, unsigned flags, struct diag *d, struct dev **ret)
+bool dev_exists(const char *path)
+{
+	return nbd_is_uri(path) || access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+bool dev_is_remote(const char *path)
+{
+	return nbd_is_uri(path);
+}
+
+static int open_file(const char *path, unsigned flags, struct diag *d, struct dev **ret)
 {
 	struct stat seen;
 	struct file *f;
@@ -182,4 +193,11 @@ int dev_open(const char *path, unsigned flags, struct diag *d, struct dev **ret)
 		file_direct(f);
 	*ret = &f->dev;
 	return 0;
+}
+
+int dev_open(const char *path, unsigned flags, struct diag *d, struct dev **ret)
+{
+	if (nbd_is_uri(path))
+		return nbd_open_uri(path, flags, 0, d, ret);
+	return open_file(path, flags, d, ret);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * libblkid asked through a descriptor of its own: ours may be open with O_DIRECT, which wants
- * aligned buffers that libblkid does not have.
+ * aligned buffers that libblkid does not have.  Of a device without one it sees a file in memory
+ * that has the device's ends, where all signatures are, and nothing in between.
  */
 #include "io/probe.h"
 
@@ -11,10 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <uuid.h>
 
+#include "base/check.h"
 #include "base/diag.h"
+#include "base/mem.h"
 #include "io/dev.h"
 
 static void copy_value(blkid_probe pr, const char *name, char *to, size_t cap)
@@ -92,18 +96,64 @@ static int probe_fd(int fd, uint64_t off, uint64_t size, struct probe *ret)
 	return r;
 }
 
+#define END_BYTES ((uint64_t)1 << 20) /* looked at, at either end of a device */
+
+static int copy_end(struct dev *dev, int to, uint64_t off, uint64_t len, void *buf)
+{
+	int r = dev_read(dev, off, buf, (size_t)len);
+
+	if (r < 0)
+		return r;
+	return pwrite(to, buf, (size_t)len, (off_t)off) == (ssize_t)len ? 0 : -EIO;
+}
+
+/* The ends of dev in a file in memory: a descriptor or a negative errno. */
+static int copy_ends(struct dev *dev)
+{
+	int fd = memfd_create("ends", MFD_CLOEXEC);
+	uint64_t len = MIN(dev->size, END_BYTES), tail = MAX(dev->size - len, len);
+	void *buf = mem_zero((size_t)END_BYTES);
+	int r = fd < 0 ? -errno : buf == NULL ? -ENOMEM : 0;
+
+	if (r == 0 && ftruncate(fd, (off_t)dev->size) < 0)
+		r = -errno;
+	if (r == 0)
+		r = copy_end(dev, fd, 0, len, buf);
+	if (r == 0 && tail < dev->size)
+		r = copy_end(dev, fd, tail, dev->size - tail, buf);
+	free(buf);
+	if (r == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static int probe_ends(struct dev *dev, struct probe *ret)
+{
+	int fd = copy_ends(dev), r = fd;
+
+	if (fd >= 0) {
+		r = probe_fd(fd, 0, dev->size, ret);
+		close(fd);
+	}
+	return r < 0 ? diag_errno(dev->diag, r, "cannot look at %s", dev->name) : 0;
+}
+
 int probe_read(struct dev *dev, struct probe *ret)
 {
 	char path[40];
 	uint64_t off;
 	int fd, own, r = dev_host(dev, &fd, &off);
 
-	if (r < 0)
-		return r;
 	if (dev->size == 0) { /* to libblkid a size of 0 means "find out" */
 		*ret = (struct probe){0};
 		return 0;
 	}
+	if (r == -EOPNOTSUPP)
+		return probe_ends(dev, ret);
+	if (r < 0)
+		return r;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	own = open(path, O_RDONLY | O_CLOEXEC);
 	if (own < 0)

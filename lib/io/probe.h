@@ -31,8 +31,8 @@ struct probe {
 	uint32_t physical; /* physical sector */
 };
 
-/* Fills *ret.  A device without a descriptor of the host (memory) gives -EOPNOTSUPP.  Slices are
- * looked at from their own start. */
+/* Fills *ret.  Slices are looked at from their own start.  Of a device without a descriptor of the
+ * host (memory, remote ones) a megabyte at either end is read, and its topology is unknown. */
 int probe_read(struct dev *dev, struct probe *ret);
 
 /* The path of the block device with a filesystem or journal of this UUID; -ENOENT when libblkid

@@ -20,7 +20,7 @@ static bool is_place(const char *path, const struct ek_create_options *opt)
 {
 	struct stat st;
 
-	if (opt->offset != 0)
+	if (opt->offset != 0 || dev_is_remote(path))
 		return true;
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
