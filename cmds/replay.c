@@ -326,6 +326,8 @@ static const struct example replay_examples[] = {
      N_("leaves the image as a power cut would")},
     {"extkit replay --stop-after allocation app.wtr disk.img",
      N_("shows which blocks every run would get, and changes nothing")},
+    {"extkit replay gen:dd:bs=8K,count=8192,end=sync disk.img",
+     N_("runs a workload that is made on the way; see extkit trace generate")},
     {NULL, NULL},
 };
 
@@ -339,7 +341,8 @@ COMMAND(replay) = {
 	"that the image has the same files and, as far as ext4's rules decide it, the same blocks. "
 	"The report counts operations, what the kernel's tracepoints would have counted, inode "
 	"marks, handles and folio sizes. With dir:DIR the operations are system calls below that "
-	"folder instead.\n\n"
+	"folder instead. The trace gen:NAME:KEY=VALUE,... is made on the way by a generator: "
+	"'extkit trace generate' lists them.\n\n"
 	"An error in the trace is exit code 2 with file, line and column; an image that is too "
 	"small is 4."),
     .options = replay_options,

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "trace/events_line.h"
 #include "trace/fio_write.h"
+#include "trace/generate.h"
 #include "trace/import.h"
 #include "trace/strace.h"
 #include "trace/stream.h"
@@ -222,6 +223,10 @@ int job_source(const char *const *paths, unsigned n, const struct ek_trace_optio
 	struct import_options io = import_options(opt);
 	int err = n ? 0 : diag_set(d, -EINVAL, "trace: no input given");
 
+	if (n == 1 && strncmp(paths[0], GENERATE_SCHEME, strlen(GENERATE_SCHEME)) == 0) {
+		*ret_format = EK_TRACE_WTB; /* of a trace whose lines nobody counts */
+		return generate_open(paths[0] + strlen(GENERATE_SCHEME), d, ret);
+	}
 	if (n == 1 && format == EK_TRACE_AUTO)
 		return open_unknown(paths[0], opt, repair, d, ret, ret_format);
 	if (err == 0 && format == EK_TRACE_AUTO)

@@ -10,6 +10,7 @@
 int job_options(const struct ek_trace_options *opt, struct diag *d, struct ek_trace_options *ret);
 
 /* Opens a trace, or a log as an import.  repair: go on behind damage where that is possible.
+ * "gen:..." is what a generator makes.
  * The form shows in the first 64 KiB or must be given; several inputs are logs of strace -ff.
  * *ret_format is the form found; import_counts() may be asked of all but WTR and WTB. */
 int job_source(const char *const *paths, unsigned n, const struct ek_trace_options *opt,

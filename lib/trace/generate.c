@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of generators, and the source that takes the steps of their processes in turns. */
+#include "trace/generate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "trace/generate_keys.h"
+
+#define CALL_NS      2000u
+#define BYTES_A_NS   4u
+#define STEPS_MAX    ((uint64_t)1 << 40)
+#define DURATION_MAX ((uint64_t)INT64_MAX)
+
+const struct generator *const generators[] = {
+    &generator_appenders, &generator_dd,     &generator_folio,
+    &generator_fstime,    &generator_region, NULL,
+};
+
+struct generated {
+	struct op_source base;
+	struct gen g;
+	struct op op;
+	uint64_t at, first, total; /* items handed out; where "measure" stands; all of them */
+	uint64_t end;              /* of enum end */
+};
+
+enum end { END_NONE, END_SYNC, END_CLOSE };
+
+void gen_open(struct gen *g, struct op *o, uint32_t handle, const char *stem, uint64_t number,
+	      unsigned flags)
+{
+	int n = snprintf(g->path, sizeof(g->path), "/%s%u", stem, (unsigned)number);
+
+	o->code = OP_OPEN;
+	o->plain = 0;
+	o->handle = handle;
+	o->path = (struct op_str){g->path, (uint32_t)n};
+	o->flags = flags | OPF_READ | OPF_WRITE;
+	if ((flags & OPF_CREAT) != 0) {
+		o->flags |= OPF_MODE;
+		o->mode = 0644;
+	}
+}
+
+void gen_io(struct op *o, enum op_code code, uint32_t handle, uint64_t off, uint64_t len)
+{
+	o->code = (uint8_t)code;
+	o->handle = handle;
+	o->off = off;
+	o->len = len;
+}
+
+/* Four rounds over the two halves of the next even power of two mix the number and are their own
+ * way back, so no two i meet; those that fall behind n go through once more. */
+uint64_t gen_shuffled(uint64_t i, uint64_t n, uint64_t seed)
+{
+	unsigned half = 1;
+	uint64_t mask;
+
+	while (half < 31 && ((uint64_t)1 << 2 * half) < n)
+		half++;
+	mask = ((uint64_t)1 << half) - 1;
+	do {
+		uint64_t left = i >> half, right = i & mask;
+
+		for (uint64_t round = 0; round < 4; round++) {
+			uint64_t f = hash_mix(right + (round << 48) + seed * 0x9e3779b97f4a7c15u);
+			uint64_t old = right;
+
+			right = (left ^ (f >> 20)) & mask;
+			left = old;
+		}
+		i = left << half | right;
+	} while (i >= n);
+	return i;
+}
+
+/* What comes behind the steps: MARK "end", then what was asked for. */
+static void make_tail(struct generated *s, uint64_t i)
+{
+	struct op *o = &s->op;
+
+	o->thread = 1;
+	o->time = (s->g.plan.setup + s->g.plan.steps) * s->g.ns;
+	if (i == 0) {
+		o->code = OP_MARK;
+		o->plain = 0;
+		o->name = (struct op_str){GENERATE_END, sizeof(GENERATE_END) - 1};
+	} else if (s->end == END_SYNC) {
+		o->code = OP_SYNCFS;
+	} else {
+		o->code = OP_CLOSE;
+		o->thread = (uint32_t)((i - 1) / s->g.plan.files) + 1;
+		o->handle = gen_handle((i - 1) / s->g.plan.files, (i - 1) % s->g.plan.files);
+	}
+}
+
+static void make_op(struct generated *s)
+{
+	const struct gen_plan *p = &s->g.plan;
+	struct op *o = &s->op;
+	uint64_t n = s->at, steps = (p->setup + p->steps) * p->procs;
+
+	op_clear(o);
+	if (n == s->first) {
+		o->code = OP_MARK;
+		o->plain = 0;
+		o->thread = 1;
+		o->time = p->setup * s->g.ns;
+		o->name = (struct op_str){GENERATE_MEASURE, sizeof(GENERATE_MEASURE) - 1};
+		return;
+	}
+	n -= n > s->first;
+	if (n >= steps) {
+		make_tail(s, n - steps);
+		return;
+	}
+	o->thread = (uint32_t)(n % p->procs) + 1;
+	o->time = n / p->procs * s->g.ns + (n % p->procs) * s->g.ns / p->procs;
+	s->g.is->step(&s->g, n % p->procs, n / p->procs, o);
+}
+
+static int generated_next(struct op_source *base, const struct op **ret)
+{
+	struct generated *s = (struct generated *)base;
+
+	if (s->at == s->total)
+		return 0;
+	make_op(s);
+	s->at++;
+	*ret = &s->op;
+	return 1;
+}
+
+static bool generated_whole(const struct op_source *base)
+{
+	const struct generated *s = (const struct generated *)base;
+
+	return s->at == s->total;
+}
+
+static void generated_close(struct op_source *base)
+{
+	free(base);
+}
+
+static void generated_where(const struct op_source *base, char *text, size_t size)
+{
+	const struct generated *s = (const struct generated *)base;
+
+	snprintf(text, size, "%s%s: op %llu", GENERATE_SCHEME, s->g.is->name,
+		 (unsigned long long)s->at);
+}
+
+static const struct op_source_ops generated_ops = {
+    .next = generated_next,
+    .whole = generated_whole,
+    .close = generated_close,
+    .where = generated_where,
+};
+
+static const struct gen_key *key_named(const struct gen *g, const char *name, uint64_t *ret)
+{
+	for (unsigned i = 0; g->is->keys[i].name != NULL; i++) {
+		if (strcmp(g->is->keys[i].name, name) == 0) {
+			*ret = g->v[i];
+			return &g->is->keys[i];
+		}
+	}
+	*ret = 0;
+	return NULL;
+}
+
+/* All numbers that come of the keys' values fit. */
+static int check_plan(struct generated *s, struct diag *d)
+{
+	struct gen *g = &s->g;
+	uint64_t ns, steps;
+
+	key_named(g, "ns", &ns);
+	key_named(g, "end", &s->end);
+	g->ns = ns != 0 ? ns : CALL_NS + g->plan.bytes / BYTES_A_NS;
+	if (g->plan.steps > STEPS_MAX || g->plan.setup > STEPS_MAX)
+		return diag_set(d, -EINVAL, "generate: %s: more than 2^40 calls", g->is->name);
+	steps = g->plan.steps + g->plan.setup;
+	if (steps > DURATION_MAX / g->ns || steps > DURATION_MAX / g->plan.procs)
+		return diag_set(d, -EINVAL, "generate: %s: %llu calls take too long", g->is->name,
+				(unsigned long long)steps);
+	s->first = g->plan.setup * g->plan.procs;
+	s->total = steps * g->plan.procs + 2;
+	s->total += s->end == END_SYNC    ? 1
+		    : s->end == END_CLOSE ? g->plan.procs * g->plan.files
+					  : 0;
+	return 0;
+}
+
+int generate_open(const char *spec, struct diag *d, struct op_source **ret)
+{
+	struct generated *s = mem_zero(sizeof(*s));
+	int rc;
+
+	if (s == NULL)
+		return diag_set(d, -ENOMEM, "generate: no memory");
+	rc = generate_values(spec, &s->g, d);
+	if (rc == 0)
+		rc = s->g.is->plan(&s->g, d);
+	if (rc == 0)
+		rc = check_plan(s, d);
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
+	s->base.ops = &generated_ops;
+	s->base.d = d;
+	s->base.header.text = "wtrace 1\nunit ns\nsource generator\nclock virtual start=0";
+	s->base.header.len = strlen(s->base.header.text);
+	s->base.header.version = 1;
+	*ret = &s->base;
+	return 0;
+}

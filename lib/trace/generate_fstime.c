@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file tests of UnixBench: every process has a file f (copy: and g) of its own in one folder
+ * and goes over it again and again.  The length of a file is given in units of 1,024 bytes whatever
+ * the buffer, so the three usual pairs of buffer and length all make 2,000 calls a pass.  Only the
+ * first pass of a write appends; read and copy find f written.
+ */
+#include <errno.h>
+
+#include "base/diag.h"
+#include "trace/generate.h"
+
+enum key { MODE, BUFFER, BLOCKS, PASSES, PROCS, NS, END };
+enum mode { MODE_WRITE, MODE_READ, MODE_COPY };
+
+static const struct gen_key keys[] = {
+    {"mode", GEN_WORD, 0, 0, 2, "write|read|copy", "what is done with the file"},
+    {"buffer", GEN_SIZE, 1024, 1, 1 << 30, NULL, "bytes of one call"},
+    {"blocks", GEN_NUMBER, 2000, 1, (uint64_t)1 << 40, NULL,
+     "length of the file in units of 1,024 bytes"},
+    {"passes", GEN_NUMBER, 20, 1, (uint64_t)1 << 32, NULL, "how often the file is gone over"},
+    GEN_KEY_PROCS(1),
+    GEN_KEY_NS,
+    GEN_KEY_END,
+    GEN_KEYS_END,
+};
+
+/* Calls of one pass. */
+static uint64_t buffers(const struct gen *g)
+{
+	return g->v[BLOCKS] * 1024 / g->v[BUFFER];
+}
+
+static uint64_t opens(const struct gen *g)
+{
+	return g->v[MODE] == MODE_COPY ? 2 : 1;
+}
+
+/* A write is measured from its first append; the others after f was written and read. */
+static int plan(struct gen *g, struct diag *d)
+{
+	uint64_t n = buffers(g);
+
+	if (n == 0)
+		return diag_set(d, -EINVAL,
+				"generate: fstime: a buffer of %llu does not fit %llu blocks",
+				(unsigned long long)g->v[BUFFER], (unsigned long long)g->v[BLOCKS]);
+	if (n > UINT64_MAX / 2 / g->v[PASSES])
+		return diag_set(d, -EINVAL, "generate: fstime: passes=%llu: too many calls",
+				(unsigned long long)g->v[PASSES]);
+	g->plan = (struct gen_plan){
+	    .procs = g->v[PROCS],
+	    .setup = opens(g) + (g->v[MODE] == MODE_WRITE  ? 0
+				 : g->v[MODE] == MODE_READ ? n
+							   : 2 * n),
+	    .steps = n * g->v[PASSES] * opens(g),
+	    .bytes = g->v[BUFFER],
+	    .files = opens(g),
+	};
+	return 0;
+}
+
+static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
+{
+	uint64_t n = buffers(g), len = g->v[BUFFER];
+	uint32_t f = gen_handle(proc, 0), t = gen_handle(proc, 1);
+
+	if (k < opens(g)) {
+		gen_open(g, o, k == 0 ? f : t, k == 0 ? "fstime-f" : "fstime-g", proc,
+			 OPF_CREAT | OPF_TRUNC);
+		return;
+	}
+	if (k < g->plan.setup) {
+		k -= opens(g);
+		gen_io(o, k < n ? OP_WRITE : OP_READ, f, k % n * len, len);
+		return;
+	}
+	k -= g->plan.setup;
+	if (g->v[MODE] == MODE_WRITE)
+		gen_io(o, OP_WRITE, f, k % n * len, len);
+	else if (g->v[MODE] == MODE_READ)
+		gen_io(o, OP_READ, f, k % n * len, len);
+	else
+		gen_io(o, k % 2 == 0 ? OP_READ : OP_WRITE, k % 2 == 0 ? f : t, k / 2 % n * len,
+		       len);
+}
+
+const struct generator generator_fstime = {
+    .name = "fstime",
+    .says = "write, read or copy a small file again and again, as UnixBench does",
+    .keys = keys,
+    .plan = plan,
+    .step = step,
+};
