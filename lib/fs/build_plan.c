@@ -290,8 +290,13 @@ static int count_dirs(struct build *b)
 
 static int finish(struct build *b)
 {
-	int rc = create_zones(&b->l, b->diag);
+	uint64_t log_blocks;
+	int rc = 0;
 
+	if ((b->o.compat & COMPAT_HAS_JOURNAL) != 0)
+		rc = create_journal_size(&b->o, b->l.geom.blocks, &log_blocks, b->diag);
+	if (rc == 0)
+		rc = create_zones(&b->l, b->diag);
 	if (rc == 0)
 		rc = count_dirs(b);
 	if (rc == 0) {

@@ -37,6 +37,11 @@ int create_count(struct layout *l, struct diag *d);
 /* Blocks of a log by the blocks of the filesystem; 0: too small for one. */
 uint32_t create_default_journal(uint64_t blocks);
 
+/* Blocks of the log in a filesystem of so many, without those for fast commits; -ENOSPC when the
+ * filesystem is too small for one, -EINVAL when the size asked for is. */
+int create_journal_size(const struct create_opts *o, uint64_t blocks, uint64_t *ret,
+			struct diag *d);
+
 /* Where bitmaps and tables of each group lie. */
 int create_place_groups(struct layout *l, struct diag *d);
 

@@ -301,19 +301,29 @@ static int place_log(struct layout *l, uint64_t left, struct diag *d)
 	return place_map(l, &l->journal, "the journal's map", d);
 }
 
-static int place_journal(struct layout *l, const struct create_opts *o, struct diag *d)
+int create_journal_size(const struct create_opts *o, uint64_t blocks, uint64_t *ret, struct diag *d)
 {
-	uint64_t blocks =
-	    o->journal_blocks != 0 ? o->journal_blocks : create_default_journal(l->geom.blocks);
+	uint64_t n = o->journal_blocks != 0 ? o->journal_blocks : create_default_journal(blocks);
 
-	if (blocks == 0)
+	if (n == 0)
 		return diag_set(d, -ENOSPC,
 				"size is too small for a journal: %llu blocks, at least 2048 "
 				"wanted (or -O ^has_journal)",
-				(unsigned long long)l->geom.blocks);
-	if (blocks < 1024)
-		return diag_set(d, -EINVAL, "journal of %llu blocks: at least 1024 wanted",
 				(unsigned long long)blocks);
+	if (n < 1024)
+		return diag_set(d, -EINVAL, "journal of %llu blocks: at least 1024 wanted",
+				(unsigned long long)n);
+	*ret = n;
+	return 0;
+}
+
+static int place_journal(struct layout *l, const struct create_opts *o, struct diag *d)
+{
+	uint64_t blocks;
+	int rc = create_journal_size(o, l->geom.blocks, &blocks, d);
+
+	if (rc < 0)
+		return rc;
 	if ((o->compat & COMPAT_FAST_COMMIT) != 0)
 		l->fast_blocks = (uint32_t)(blocks / 64);
 	return place_log(l, blocks + l->fast_blocks, d);

@@ -152,3 +152,20 @@ t"
 	x 8 create --json --size auto --keep-going --from a.spec d.img
 	equal "$(json 'd["entries"]')" 1
 }
+
+@test "a journal has its least size in a filesystem with files too, or is refused" {
+	mkdir t
+	echo a >t/a
+	x 4 create --size 4M --from t a.img
+	has "$err" "too small for a journal"
+	x 2 create --size 64M -J 512K --from t a.img
+	has "$err" "at least 1024 wanted"
+	x 2 create --size auto -J 512K --from t a.img
+	[ ! -e a.img ]
+	x 0 create --size 4M --no-journal --from t a.img
+	clean a.img
+	x 0 create -f --size 8M --from t a.img
+	clean a.img
+	x 0 create -f --size auto --from t a.img # without, because it is small
+	clean a.img
+}
