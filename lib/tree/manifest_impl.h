@@ -52,6 +52,7 @@ struct reader {
 	uint64_t open_token;
 	struct range_cursor cursor;
 	bool has_size, has_data, has_type, has_map;
+	uint32_t words, lasting; /* of the line; those that /set may have too */
 	struct place here; /* of the line's contents */
 };
 

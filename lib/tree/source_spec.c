@@ -115,6 +115,8 @@ static int take_word(struct reader *r, const char *key, struct tree_entry *e)
 		return rc;
 	if (strncmp(key, "xattr.", 6) == 0)
 		return manifest_xattr_value(r, key + 6);
+	r->lasting += strcmp(key, "type") == 0 || strcmp(key, "mode") == 0 ||
+		      strcmp(key, "uid") == 0 || strcmp(key, "gid") == 0;
 	if (strcmp(key, "type") == 0) {
 		r->has_type = true;
 		return manifest_type_value(r, str_text(&r->word), &r->set.type);
@@ -144,6 +146,7 @@ static int take_words(struct reader *r, struct tree_entry *e)
 			rc = manifest_bad(r, "a word without =", str_text(&key));
 		if (rc == 0) {
 			r->at++;
+			r->words++;
 			rc = take_word(r, str_text(&key), e);
 		}
 		if (rc == 0)
@@ -268,6 +271,8 @@ static int finish_entry(struct reader *r, struct tree_entry *e)
 	e->path = str_text(&r->path);
 	if (e->link != NULL) {
 		e->link = str_text(&r->link);
+		if (r->words > 1)
+			return manifest_bad(r, "a further name has hard= alone", e->path);
 		return 0;
 	}
 	if (!r->has_type && e->target != NULL)
@@ -304,7 +309,7 @@ static int directive(struct reader *r, struct defaults *keep)
 	}
 	r->set = *keep;
 	rc = take_words(r, &e);
-	if (rc == 0 && (r->has_data || r->has_size || e.link != NULL || e.target != NULL))
+	if (rc == 0 && r->words != r->lasting)
 		rc = manifest_bad(r, "/set takes type, mode, uid and gid", NULL);
 	keep->type = r->set.type;
 	keep->mode = r->set.mode;
@@ -319,6 +324,7 @@ static void begin_line(struct reader *r, const struct defaults *keep, struct tre
 	*e = (struct tree_entry){.uid = keep->uid, .gid = keep->gid, .no_mtime = true};
 	r->set = *keep;
 	r->nranges = 0;
+	r->words = r->lasting = 0;
 	r->has_size = r->has_data = r->has_type = r->has_map = false;
 	r->here = (struct place){0};
 	xattr_list_clear(&r->xattrs);
