@@ -53,7 +53,7 @@ struct reader {
 	struct range_cursor cursor;
 	bool has_size, has_data, has_type, has_map;
 	uint32_t words, lasting; /* of the line; those that /set may have too */
-	struct place here; /* of the line's contents */
+	struct place here;       /* of the line's contents */
 };
 
 /* -EINVAL with the line, and the value unless it is NULL. */

@@ -146,7 +146,7 @@ kernel_xattr() {
 	need lsattr
 	x 0 attr +i a.img:/d/file
 	mount_image a.img mnt
-	has "$(lsattr mnt/d/file)" "i"
+	has "$(lsattr mnt/d/file | cut -d' ' -f1)" "i"
 	run ! rm mnt/d/file
 }
 

@@ -81,6 +81,21 @@ set_flags() {
 	clean a.img
 }
 
+@test "features that nobody knows are refused by their number" {
+	local word
+	make_image a.img 16M
+	word() { "$EXTKIT" inspect a.img | awk -v f="$1" '$3 == f { print $5 }'; }
+	word=$(word s_feature_ro_compat)
+	x 0 inspect --set s_feature_ro_compat=$((word | 1 << 20)) a.img
+	x 0 ls a.img
+	x 6 mkdir a.img:/d
+	has "$err" FEATURE_R20
+	word=$(word s_feature_incompat)
+	x 0 inspect --set s_feature_incompat=$((word | 1 << 18)) a.img
+	x 6 ls a.img
+	has "$err" FEATURE_I18
+}
+
 @test "an image with quotas is made with what root and lost+found take, read, and not written" {
 	local shape
 	for shape in "64M -O quota" "300M -b 4K -O quota,project" "300M -O quota,project,orphan_file,bigalloc" \

@@ -17,6 +17,7 @@ load ../lib/common
 	clean a.img
 	"$EXTKIT" cat a.img:/fits | cmp - fits
 	"$EXTKIT" cat a.img:/not | cmp - not
+	need_json
 	x 0 stat --json a.img:/fits
 	equal "$(json 'd["sectors"]')" 1 # as the kernel says of bytes without blocks
 	x 0 stat --json a.img:/not
@@ -31,6 +32,7 @@ load ../lib/common
 	head -c 100 /dev/urandom >file
 	x 0 create -s 32M -O inline_data -I 512 a.img
 	"$EXTKIT" put - a.img:/file <file
+	need_json
 	x 0 stat --json a.img:/file
 	equal "$(json 'd["sectors"]')" 1 # as the kernel says of bytes without blocks
 	"$EXTKIT" cat a.img:/file | cmp - file
