@@ -287,6 +287,7 @@ static unsigned cut_power(struct trial *t)
 	struct ek_image *img;
 	struct dev *rec, *dev, *copy;
 	unsigned n = 0;
+	int rc;
 
 	fs_copy(t->base, &copy);
 	OK(recorder_open(copy, &rec));
@@ -295,8 +296,10 @@ static unsigned cut_power(struct trial *t)
 	OK(image_close(img));
 	OK(recorder_mark(rec, 1));
 	OK(states_open(rec, &o, &st));
-	for (; states_next(st, &dev, &s) == 1; n++)
+	for (; (rc = states_next(st, &dev, &s)) == 1; n++)
 		check(t, dev, s.how, s.marks != 0);
+	OK(rc);
+	CHECK(n > 2);
 	states_close(st);
 	dev_close(rec);
 	dev_close(copy);
@@ -355,8 +358,12 @@ TEST(a_device_that_fails_leaves_every_edit_done_or_not_done)
 		struct trial t;
 
 		begin(&t, &shapes[0], &edits[i]);
-		for (uint64_t n = 1; fail_nth(&t, n, true); n++)
-			tried++;
+		uint64_t n = 1;
+
+		while (fail_nth(&t, n, true))
+			n++;
+		CHECK(n > 10);
+		tried += n - 1;
 		dev_close(t.base);
 	}
 	printf("# %llu failures\n", (unsigned long long)tried);

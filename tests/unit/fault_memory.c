@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The n-th allocation of a day's work on an image fails; the linker brings calls here (--wrap). */
 #include "fs_faults.h"
-#include "fs_small_day.h"
-
-static const struct shape extents = {
-    .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
-static const struct shape pointers = {.size = 4 << 20,
-				      .block_size = 1024,
-				      .ro_compat_off = RO_COMPAT_METADATA_CSUM,
-				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
-						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
-static const struct shape clusters = {.size = 12 << 20, .block_size = 1024, .cluster = 4};
-static const struct shape *shape = &extents;
-static const struct shape small = {.size = 4 << 20,
-				   .block_size = 1024,
-				   .compat_on = COMPAT_ORPHAN_FILE,
-				   .incompat_on = INCOMPAT_INLINE_DATA | INCOMPAT_EA_INODE};
-
-static void begin_small(void)
-{
-	shape = &small;
-	plain.script = faulty.script = small_day_apart;
-}
-
-static void end_small(void)
-{
-	shape = &extents;
-	plain.script = faulty.script = NULL;
-}
 
 static struct {
 	bool armed, for_good;
@@ -84,7 +57,7 @@ static void fail_nth(bool for_good, const char *name)
 	unsigned silent = 0, points = 0;
 	struct dev *base;
 
-	learn_model(shape, &base);
+	learn_model(&base);
 	for (unsigned n = 1;; n++) {
 		struct dev *copy;
 		struct outcome o;
@@ -129,16 +102,16 @@ TEST(an_allocation_that_fails_while_old_files_change_leaves_a_whole_image)
 
 TEST(an_allocation_that_fails_once_leaves_files_with_pointers_whole)
 {
-	shape = &pointers;
+	shape = &with_pointers;
 	fail_nth(false, "allocation");
-	shape = &extents;
+	shape = &with_extents;
 }
 
 TEST(an_allocation_that_fails_once_leaves_files_in_clusters_whole)
 {
-	shape = &clusters;
+	shape = &with_clusters;
 	fail_nth(false, "allocation");
-	shape = &extents;
+	shape = &with_extents;
 }
 
 TEST(an_allocation_that_fails_while_data_lie_in_inodes_leaves_a_whole_image)

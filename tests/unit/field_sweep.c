@@ -380,6 +380,9 @@ static void sweep(const struct shape *shape)
 	}
 	printf("# %u structures, %u cases: %u read, %u changed\n", target_count, cases,
 	       hostile_count.read, hostile_count.written);
+	/* most damage lies where only those who come by meet it */
+	CHECK(only != NULL ||
+	      (cases > 500 && hostile_count.read > cases / 2 && hostile_count.written > cases / 2));
 	dev_close(dev);
 }
 

@@ -6,7 +6,7 @@
 #ifndef FS_FAULTS_H
 #define FS_FAULTS_H
 
-#include "fs_scenario.h"
+#include "fs_small_day.h"
 
 struct outcome {
 	int error;       /* what the caller was told, 0: nothing */
@@ -15,6 +15,36 @@ struct outcome {
 };
 
 static struct scenario plain, faulty;
+
+/* ---- on what, and what is done ---- */
+
+static const struct shape with_extents = {
+    .size = 4 << 20, .block_size = 1024, .compat_on = COMPAT_ORPHAN_FILE};
+static const struct shape with_pointers = {.size = 6 << 20,
+					   .block_size = 1024,
+					   .ro_compat_off = RO_COMPAT_METADATA_CSUM,
+					   .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
+							   INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
+static const struct shape with_clusters = {.size = 12 << 20, .block_size = 1024, .cluster = 4};
+static const struct shape with_small = {.size = 4 << 20,
+					.block_size = 1024,
+					.compat_on = COMPAT_ORPHAN_FILE,
+					.incompat_on = INCOMPAT_INLINE_DATA | INCOMPAT_EA_INODE};
+static const struct shape *shape = &with_extents;
+
+static inline void begin_small(void)
+{
+	shape = &with_small;
+	plain.script = faulty.script = small_day_apart;
+}
+
+static inline void end_small(void)
+{
+	shape = &with_extents;
+	plain.script = faulty.script = NULL;
+}
+
+/* ---- a day ---- */
 
 static inline int sync_now_and_then(struct scenario *s, void *ctx)
 {
@@ -46,7 +76,7 @@ static inline void one_day(struct dev *dev, bool later)
 }
 
 /* The digests that the tree may have, and the device to begin with. */
-static inline void learn_model(const struct shape *shape, struct dev **ret)
+static inline void learn_model(struct dev **ret)
 {
 	struct dev *copy;
 

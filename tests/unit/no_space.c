@@ -18,7 +18,6 @@ static const struct shape pointers = {.size = 4 << 20,
 				      .incompat_off = INCOMPAT_EXTENTS | INCOMPAT_64BIT |
 						      INCOMPAT_FLEX_BG | INCOMPAT_CSUM_SEED};
 static const struct shape clusters = {.size = 16 << 20, .block_size = 1024, .cluster = 4};
-static const struct shape *shape = &extents;
 
 /* Blocks and inodes that no file of the tree accounts for. */
 static void account(struct ek_image *img, uint64_t *blocks, uint64_t *inodes)
@@ -132,7 +131,7 @@ TEST(a_device_without_room_is_told_and_leaves_a_whole_image)
 {
 	struct dev *base;
 
-	learn_model(shape, &base);
+	learn_model(&base);
 	for (unsigned n = 1;; n += 9) {
 		struct dev *copy, *dev;
 		struct outcome o;
@@ -201,7 +200,7 @@ TEST(a_sparse_image_on_a_full_host_is_told_of_and_survives)
 	struct outcome o;
 	char path[100];
 
-	learn_model(shape, &base);
+	learn_model(&base);
 	on_tmpfs(base, 200 << 10, path, sizeof(path));
 	CHECK_INT(dev_open(path, DEV_WRITE, &d, &dev), 0);
 	work(dev, &o);
@@ -218,5 +217,6 @@ TEST(a_sparse_image_on_a_full_host_is_told_of_and_survives)
 
 int main(void)
 {
+	shape = &extents;
 	return tap_main();
 }
