@@ -16,6 +16,7 @@
 	X(DA_WRITE_END, "event.ext4_da_write_end")                         \
 	X(WRITE_BEGIN, "event.ext4_write_begin")                           \
 	X(WRITE_END, "event.ext4_write_end")                               \
+	X(JOURNALLED_WRITE_END, "event.ext4_journalled_write_end")         \
 	X(DA_RESERVE_SPACE, "event.ext4_da_reserve_space")                 \
 	X(DA_RELEASE_SPACE, "event.ext4_da_release_space")                 \
 	X(DA_UPDATE_RESERVE_SPACE, "event.ext4_da_update_reserve_space")   \

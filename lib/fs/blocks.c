@@ -94,7 +94,7 @@ static int free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uin
 	return rc < 0 ? rc : charge(t, inode, -whole(inode, pblk, len));
 }
 
-/* Blocks of folders and long links went through the log: it must not bring them back. */
+/* What went through the log must not be brought back by it. */
 static int forget_blocks(struct task *t, ek_pblk pblk, uint32_t len)
 {
 	int rc = 0;
@@ -125,7 +125,7 @@ int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint
 		      unsigned keep)
 {
 	bool metadata = !inode_is_file(inode);
-	int rc = metadata ? forget_blocks(t, pblk, len) : 0;
+	int rc = inode_logs_blocks(inode) ? forget_blocks(t, pblk, len) : 0;
 
 	if (rc < 0)
 		return rc;

@@ -4,6 +4,7 @@
 #ifndef FS_BLOCKS_H
 #define FS_BLOCKS_H
 
+#include "fs/data.h"
 #include "fs/inode.h"
 
 /* mb_new_blocks for the inode; charges i_blocks.  Without MB_DELALLOC_RESERVED the charge marks the
@@ -15,12 +16,19 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_flags, ek_pblk pblk,
 			  uint32_t len);
 
-/* The inode does not map these blocks any more: those of folders and links are revoked in the log.
+/* The inode does not map these blocks any more: those of folders and links, and data that go
+ * through the log, are revoked there.
  * Their clusters are freed, all but those of the first and the last block that are kept for others
  * of the same cluster. */
 enum free_keep { KEEP_FIRST = 1 << 0, KEEP_LAST = 1 << 1 };
 int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint32_t len,
 		      unsigned keep);
+
+/* What inode_free_blocks revokes one by one. */
+static inline bool inode_logs_blocks(const struct ek_inode *inode)
+{
+	return !inode_is_file(inode) || inode_logs_data(inode);
+}
 
 /* Frees one metadata block of the inode: revoked in the log, dropped from the cache.  The reference
  * on buf (may be NULL) is consumed. */

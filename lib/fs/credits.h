@@ -4,6 +4,7 @@
 #ifndef FS_CREDITS_H
 #define FS_CREDITS_H
 
+#include "fs/data.h"
 #include "fs/inode.h"
 #include "fs/map.h"
 
@@ -48,9 +49,13 @@ static inline unsigned credits_removal(const struct ek_inode *inode)
 	return credits_data(inode->img) + (unsigned)(blocks < 2 ? 2 : blocks > 64 ? 64 : blocks);
 }
 
+/* Data that go through the log: the blocks at the two ends of a range. */
 static inline unsigned credits_truncate(const struct ek_inode *inode)
 {
-	return inode_has_pointers(inode) ? credits_removal(inode) : map_writepage_credits(inode);
+	unsigned n =
+	    inode_has_pointers(inode) ? credits_removal(inode) : map_writepage_credits(inode);
+
+	return inode_logs_data(inode) ? n + 2 : n;
 }
 
 static inline unsigned credits_evict(const struct ek_inode *inode)

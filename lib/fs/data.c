@@ -12,6 +12,17 @@
 #include "fs/map.h"
 #include "io/dev.h"
 
+enum data_mode inode_data_mode(const struct ek_inode *inode)
+{
+	const struct policy *p = inode->img->opts.policy;
+
+	if (jnl_is_none(inode->img->jnl) || !inode_is_file(inode))
+		return DATA_MODE_NONE;
+	if ((inode->rec.flags & INODE_JOURNAL_DATA) != 0 && !policy_delays(p))
+		return DATA_MODE_JOURNAL;
+	return p->data;
+}
+
 static int zero_in_place(struct task *t, struct ek_inode *inode, uint64_t from, uint64_t to)
 {
 	const struct geom *g = &inode->img->geom;

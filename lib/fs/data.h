@@ -4,10 +4,24 @@
 #ifndef FS_DATA_H
 #define FS_DATA_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "fs/policy.h"
 
 struct ek_inode;
 struct task;
+
+/* What the journal does for the data of this inode.  Without a journal it is DATA_MODE_NONE; what
+ * is no file has no data of that kind.  The inode's own flag asks for DATA_MODE_JOURNAL and is
+ * heard, as in Linux, only where allocation is not delayed. */
+enum data_mode inode_data_mode(const struct ek_inode *inode);
+
+/* The data go through the log. */
+static inline bool inode_logs_data(const struct ek_inode *inode)
+{
+	return inode_data_mode(inode) == DATA_MODE_JOURNAL;
+}
 
 /* [from, to) inside one block reads as zeros from now on; nothing to do for holes and unwritten
  * blocks that nobody caches. */

@@ -67,7 +67,7 @@ int ext_fill(struct task *t, struct ext_path *p, struct map *m, unsigned mb_flag
 	if (rc < 0)
 		return rc;
 	rc = ext_insert(t, p, &x,
-			((flags & MAP_PRE_IO) != 0 ? EXT_NO_MERGE : 0) |
+			((flags & (MAP_PRE_IO | MAP_NO_MERGE)) != 0 ? EXT_NO_MERGE : 0) |
 			    ((flags & MAP_METADATA_NOFAIL) != 0 ? EXT_RESERVED : 0) |
 			    ((flags & MAP_DELALLOC) != 0 ? EXT_DELALLOC : 0));
 	if (rc < 0) {

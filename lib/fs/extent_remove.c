@@ -158,14 +158,42 @@ static int more_credits(struct task *t, unsigned revokes)
 	return rc > 0 ? handle_restart(h, STEP_CREDITS, 8 + revokes) : rc;
 }
 
-/* The piece of an extent that one step takes: all of a file's, but blocks of folders and links are
- * revoked one by one, and a transaction must be able to hold that. */
-static uint32_t step_from(const struct ek_inode *inode, const struct extent *e, uint32_t from)
+/* The piece of [*from, *to] that one step takes off extent e: all of it, but blocks that went
+ * through the log are revoked one by one, and a transaction must be able to hold that.  Pieces come
+ * off the end of the extent, or off its start when it stays behind the range. */
+static void cut_piece(const struct ek_inode *inode, const struct extent *e, uint32_t *from,
+		      uint32_t *to)
 {
-	uint32_t end = e->lblk.v + e->len;
+	uint32_t last = e->lblk.v + e->len - 1;
+	bool tail = *to >= last;
 
-	from = MAX(from, e->lblk.v);
-	return inode_is_file(inode) || end - from <= STEP_REVOKES ? from : end - STEP_REVOKES;
+	*from = MAX(*from, e->lblk.v);
+	*to = MIN(*to, last);
+	if (!inode_logs_blocks(inode) || *to - *from < STEP_REVOKES)
+		return;
+	if (tail)
+		*from = *to - (STEP_REVOKES - 1);
+	else
+		*to = *from + (STEP_REVOKES - 1);
+}
+
+/* One step on the leaf's current entry, which has blocks of [from, to]: 1 when it has none left. */
+static int remove_piece(struct task *t, struct ext_path *p, const struct extent *e, uint32_t from,
+			uint32_t to)
+{
+	uint32_t first = from, last = to, end = e->lblk.v + e->len - 1;
+	int rc;
+
+	cut_piece(p->inode, e, &first, &last);
+	rc = more_credits(t, inode_logs_blocks(p->inode) ? last - first + 1 : 0);
+	if (rc == 0)
+		rc = cut_extent(t, p, first, last);
+	/* Another step may come in another transaction. */
+	if (rc == 0 && first == e->lblk.v && last < end && last < to && ext_leaf(p)->pos == 0)
+		rc = lift_key(t, p, p->depth);
+	if (rc < 0)
+		return rc;
+	return last == MIN(to, end) && first == MAX(from, e->lblk.v);
 }
 
 /* Removes what the leaf at p has of [from, to], its last entry first. */
@@ -175,17 +203,13 @@ static int remove_in_leaf(struct task *t, struct ext_path *p, uint32_t from, uin
 	int rc = 0;
 
 	count(&t->img->counters, COUNTER_EXT_RM_LEAF, 1);
-	while (rc == 0 && l->pos >= 0) {
+	while (rc >= 0 && l->pos >= 0) {
 		struct extent e = extent_decode(&l->node->e.leaf[l->pos]);
-		uint32_t first;
 
 		if (e.lblk.v + e.len <= from)
 			break;
-		first = step_from(p->inode, &e, from);
-		rc = more_credits(t, inode_is_file(p->inode) ? 0 : e.lblk.v + e.len - first);
-		if (rc == 0)
-			rc = cut_extent(t, p, first, to);
-		if (first <= MAX(from, e.lblk.v))
+		rc = remove_piece(t, p, &e, from, to);
+		if (rc == 1)
 			l->pos--;
 	}
 	if (rc < 0)

@@ -115,14 +115,14 @@ static int free_run(struct removal *r, struct row *row, uint32_t i, uint32_t n)
 			       "corrupt block pointer", &r->inode->img->diag, &at);
 
 	if (rc == 0)
-		rc = more_credits(r, row, inode_is_file(r->inode) ? 0 : n);
+		rc = more_credits(r, row, inode_logs_blocks(r->inode) ? n : 0);
 	if (rc == 0)
 		rc = clear(r, row, i, n);
 	return rc < 0 ? rc : inode_free_blocks(r->t, r->inode, at, n, 0);
 }
 
-/* Frees the data that pointers [i, end) name.  Blocks of folders and links are revoked one by one,
- * and a transaction must be able to hold that. */
+/* Frees the data that pointers [i, end) name.  Blocks that went through the log are revoked one
+ * by one, and a transaction must be able to hold that. */
 static int free_data(struct removal *r, struct row *row, uint32_t i, uint32_t end)
 {
 	uint32_t n;
@@ -130,7 +130,7 @@ static int free_data(struct removal *r, struct row *row, uint32_t i, uint32_t en
 	while ((n = next_run(r, row, &i, end)) != 0) {
 		int rc;
 
-		if (!inode_is_file(r->inode))
+		if (inode_logs_blocks(r->inode))
 			n = MIN(n, STEP_REVOKES);
 		rc = free_run(r, row, i, n);
 		if (rc < 0)

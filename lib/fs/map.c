@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "fs/blocks.h"
 #include "fs/cluster.h"
+#include "fs/data.h"
 #include "fs/extent.h"
 #include "fs/indirect.h"
 #include "fs/inline.h"
@@ -327,7 +328,7 @@ static int order_data(struct task *t, struct ek_inode *inode, const struct map *
 	uint64_t from = (uint64_t)m->lblk.v << bits;
 
 	if (!m->fresh || m->state != MAP_MAPPED || (flags & MAP_ZERO) != 0 ||
-	    !inode_is_file(inode) || inode->img->data.ordered == NULL)
+	    inode_data_mode(inode) != DATA_MODE_ORDERED || inode->img->data.ordered == NULL)
 		return 0;
 	return handle_order(t->user.current, &inode->jinode, from,
 			    from + ((uint64_t)m->len << bits), (flags & MAP_IO_SUBMIT) != 0);

@@ -27,7 +27,8 @@ enum map_flag {
 	MAP_KEEP_SIZE = 0x80,
 	MAP_ZERO = 0x200, /* write zeros to what is allocated (written) */
 	MAP_IO_SUBMIT = 0x400,
-	MAP_TO_UNWRITTEN = 0x800 /* written blocks become unwritten */
+	MAP_TO_UNWRITTEN = 0x800, /* written blocks become unwritten */
+	MAP_NO_MERGE = 0x1000     /* what is allocated stays an extent of its own */
 };
 
 enum map_state { MAP_HOLE, MAP_MAPPED, MAP_IS_UNWRITTEN, MAP_IS_DELAYED };

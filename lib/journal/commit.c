@@ -105,7 +105,7 @@ void tx_drop(struct jnl *j, struct tx *tx)
 	pool_give(&j->txs, tx);
 }
 
-static void leave_older(struct jnl *j, struct jbuf *jb)
+void tx_leave_committed(struct jnl *j, struct jbuf *jb)
 {
 	struct tx *old = jb->cp;
 
@@ -126,7 +126,7 @@ static void to_checkpoint(struct jnl *j, struct tx *tx)
 	{
 		struct jbuf *jb = list_entry(p, struct jbuf, link);
 
-		leave_older(j, jb);
+		tx_leave_committed(j, jb);
 		list_remove(&jb->link);
 		jb->tx = NULL;
 		jb->cp = tx;
@@ -135,7 +135,7 @@ static void to_checkpoint(struct jnl *j, struct tx *tx)
 	while (!list_empty(&tx->forgotten)) {
 		struct jbuf *jb = list_first(&tx->forgotten, struct jbuf, link);
 
-		leave_older(j, jb);
+		tx_leave_committed(j, jb);
 		jbuf_end(j, jb, true);
 	}
 	if (list_empty(&tx->cp))

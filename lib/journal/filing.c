@@ -31,6 +31,7 @@ static struct jbuf *record_of(struct jnl *j, struct buf *b)
 void jbuf_end(struct jnl *j, struct jbuf *jb, bool discard)
 {
 	struct buf *b = jb->buf;
+	bool data = jb->data;
 
 	list_remove(&jb->link);
 	list_remove(&jb->cp_link);
@@ -38,7 +39,7 @@ void jbuf_end(struct jnl *j, struct jbuf *jb, bool discard)
 	b->jnl = NULL;
 	b->flags &= ~(unsigned)BUF_PINNED;
 	buf_put(b);
-	if (discard)
+	if (discard || data)
 		buf_forget(b);
 }
 

@@ -22,6 +22,7 @@ struct jbuf {
 	struct tx *tx;    /* the running transaction that changes it, or NULL */
 	struct list link; /* on tx->bufs, or on tx->forgotten */
 	bool forgotten;
+	bool data;           /* of a file: dropped when it is home */
 	struct tx *cp;       /* the youngest committed transaction that holds it, or NULL */
 	struct list cp_link; /* on cp->cp */
 };

@@ -210,6 +210,19 @@ int handle_create(struct handle *h, struct buf *b, void **ret);
  * changed already, so a failure aborts the journal: -ENOSPC when the handle has no credit left. */
 int handle_dirty(struct handle *h, struct buf *b);
 
+/* The block at pblk holds data of a file, bytes are all of it from now on: into the transaction
+ * with them, as handle_dirty does.  Whoever reads the file must have the bytes himself until the
+ * block is home; the cache then has it no more.  Not for kind none. */
+int handle_log_data(struct handle *h, struct buf_owner owner, ek_pblk pblk, const void *bytes);
+
+/* Where the newest contents of such a block are: on the device; in the log and to be brought home;
+ * in the running transaction. */
+enum jnl_place { JNL_HOME, JNL_LOGGED, JNL_RUNS };
+enum jnl_place jnl_data_place(const struct jnl *j, ek_pblk pblk);
+/* What is logged of the block was written home by whoever has the file's data, and the write is
+ * done: no checkpoint needs to. */
+void jnl_data_home(struct jnl *j, ek_pblk pblk);
+
 /* Says that h changes, later, what the running transaction has filed and is behind of already
  * (buf_put_off): nothing has to be filed again. */
 int handle_again(struct handle *h);

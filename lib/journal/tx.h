@@ -41,6 +41,10 @@ int tx_commit(struct jnl *j);
 /* Takes tx, whose buffers are all home or forgotten, off the list of committed ones. */
 void tx_drop(struct jnl *j, struct tx *tx);
 
+/* The youngest committed transaction that holds jb, if there is one, needs it no more; it is
+ * dropped when that was its last buffer. */
+void tx_leave_committed(struct jnl *j, struct jbuf *jb);
+
 /* ---- checkpoint.c ---- */
 
 /* Brings the oldest transaction home, if it has no buffer that runs again. */

@@ -2,7 +2,7 @@
 /*
  * O_DIRECT: cached data of the range is written and dropped first; holes get unwritten extents that
  * are converted when the data is there; the size follows.  What is not aligned goes through the
- * cache, as Linux falls back.
+ * cache, as Linux falls back, and so does what goes through the log.
  *
  * Pointers have no unwritten blocks.  Behind the end of the file they get written ones, the inode
  * being among the orphans until its size covers them; holes before it go through the cache.
@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "fs/data.h"
 #include "fs/inline.h"
 #include "fs/map.h"
 #include "io/bio.h"
@@ -163,7 +164,8 @@ int64_t pc_direct_write(struct task *t, struct ek_inode *inode, uint64_t pos, ui
 	uint8_t *buf;
 	int rc;
 
-	if (((pos | len) & mask) != 0 || mapping_of(inode) == NULL || inode_is_inline(inode))
+	if (((pos | len) & mask) != 0 || mapping_of(inode) == NULL || inode_is_inline(inode) ||
+	    inode_logs_data(inode))
 		return pc_write(t, inode, pos, len, src, flags);
 	if (pos > map_size_limit(inode) || len > map_size_limit(inode) - pos)
 		return -EFBIG;
@@ -215,7 +217,7 @@ int64_t pc_direct_read(struct task *t, struct ek_inode *inode, uint64_t pos, uin
 	if (pos >= inode->size)
 		return 0;
 	len = MIN(len, inode->size - pos);
-	if ((pos & mask) != 0 || buf == NULL || inode_is_inline(inode))
+	if ((pos & mask) != 0 || buf == NULL || inode_is_inline(inode) || inode_logs_data(inode))
 		return pc_read(t, inode, pos, len, buf, NULL);
 	rc = settle_cache(pc_of(inode), inode, pos, len);
 	if (rc == 0)

@@ -7,7 +7,23 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fs/data.h"
 #include "fs/map.h"
+#include "pagecache/journalled.h"
+
+/* A block that was zeroed in part goes into the log, under a handle of its own when none runs. */
+static int log_zeroed(struct task *t, struct folio *f, uint32_t block)
+{
+	struct handle *h;
+	int rc;
+
+	if (folio_test(f, BLOCK_UNWRITTEN, block))
+		return 0;
+	if (t->user.current != NULL)
+		return log_blocks(t, f, block, 1);
+	rc = task_start_inode(t, f->map->inode, HANDLE_INODE, 1, 0, &h);
+	return rc < 0 ? rc : handle_end(h, log_blocks(t, f, block, 1));
+}
 
 /* The kernel reads the block, zeroes in memory and lets the data be ordered with the transaction.
  */
@@ -46,10 +62,12 @@ static int zero_partial(void *ctx, struct ek_inode *inode, uint64_t from, uint64
 			return rc; /* a hole reads as zeros already */
 		folio_set(f, BLOCK_MAPPED, block, 1);
 	}
+	if (inode_logs_data(inode))
+		return log_zeroed(pc->task, f, block);
 	folio_set(f, BLOCK_DIRTY, block, 1);
 	folio_mark_dirty(f);
 	if (folio_test(f, BLOCK_DELAY, block) || folio_test(f, BLOCK_UNWRITTEN, block) ||
-	    pc->task->user.current == NULL)
+	    pc->task->user.current == NULL || inode_data_mode(inode) != DATA_MODE_ORDERED)
 		return 0;
 	return handle_order(pc->task->user.current, &inode->jinode, from, to, false);
 }

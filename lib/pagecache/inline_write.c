@@ -16,6 +16,7 @@
 #include "fs/inline.h"
 #include "fs/map.h"
 #include "pagecache/hooks.h"
+#include "pagecache/journalled.h"
 #include "pagecache/pagecache.h"
 #include "pagecache/prepare.h"
 
@@ -145,7 +146,7 @@ static int take_over(struct task *t, struct mapping *m, struct folio *f)
 		folio_set(f, BLOCK_UNWRITTEN, 0, 1);
 	folio_set(f, BLOCK_DIRTY, 0, 1);
 	folio_mark_dirty(f);
-	return 0;
+	return inode_logs_data(m->inode) ? log_blocks(t, f, 0, 1) : 0;
 }
 
 static int leave_inode(struct task *t, struct mapping *m)
@@ -159,7 +160,7 @@ static int leave_inode(struct task *t, struct mapping *m)
 		rc = data_write_out(inode, 0, UINT64_MAX);
 	if (rc < 0 || !inode_is_inline(inode))
 		return rc;
-	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE, map_credits(inode, 1, 1), 0, &h);
+	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE, map_credits(inode, 1, 1) + inode_logs_data(inode), 0, &h);
 	if (rc < 0)
 		return rc;
 	f = first_folio(t, m, &rc);

@@ -23,6 +23,8 @@ int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t l
 /* n bytes of the source, from done on, to pos of the file. */
 void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
 		uint64_t n);
+/* The bytes of [pos, pos + len) are in the folio. */
+void write_note_copied(struct folio *f, uint64_t pos, uint64_t len);
 void write_tell(const struct folio *f, uint64_t pos, uint64_t len);
 
 #endif

@@ -18,6 +18,7 @@
 #include "pagecache/inline_write.h"
 #include "pagecache/pagecache.h"
 #include "pagecache/prepare.h"
+#include "pagecache/write_now.h"
 
 #define STREAM_BYTES 65536u
 #define COLD_BYTES   8192u /* more lines than that a processor does not ask for at once */
@@ -99,8 +100,7 @@ void write_tell(const struct folio *f, uint64_t pos, uint64_t len)
 	tap_send(&m->pc->img->tap, STAGE_FOLIO, "", m->inode->ino.v, pos, len, f->index);
 }
 
-/* The bytes of [pos, pos + len) are in the folio. */
-static void note_copied(struct folio *f, uint64_t pos, uint64_t len)
+void write_note_copied(struct folio *f, uint64_t pos, uint64_t len)
 {
 	unsigned bits = pc_block_bits(f->map->pc);
 	uint32_t first = (uint32_t)((pos - folio_pos(f)) >> bits);
@@ -121,7 +121,7 @@ static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len
 	uint64_t old = inode->size, end = pos + len;
 	bool tail;
 
-	note_copied(f, pos, len);
+	write_note_copied(f, pos, len);
 	if (end <= old)
 		return 0;
 	inode->size = end;
@@ -129,122 +129,6 @@ static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len
 	if (!tail && pos <= old)
 		return 0;
 	return store_growth(t, inode, pos, old, tail, end);
-}
-
-/* ---- without delayed allocation: as an option, or since the filesystem is nearly full ---- */
-
-/* Blocks that were just allocated written hold what was there before: what the write leaves of them
- * must be zeros. */
-static void clean_fresh(struct folio *f, uint32_t at, uint32_t n)
-{
-	unsigned bits = pc_block_bits(f->map->pc);
-
-	folio_set(f, BLOCK_DIRTY, at, n); /* even if the write fails */
-	folio_mark_dirty(f);
-	if ((f->flags & FOLIO_UPTODATE) != 0)
-		return;
-	for (uint32_t end = at + n; at < end; at++) {
-		if (!folio_test(f, BLOCK_UPTODATE, at))
-			memset(f->data + ((size_t)at << bits), 0, (size_t)1 << bits);
-		folio_set(f, BLOCK_UPTODATE, at, 1);
-	}
-}
-
-/* Allocates what the write needs at once, under one handle with the size. */
-static int write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
-		     struct folio **ret)
-{
-	struct ek_inode *inode = m->inode;
-	unsigned bits = pc_block_bits(m->pc);
-	unsigned flags = MAP_CREATE | (map_writes_unwritten(inode) ? MAP_UNWRITTEN : 0);
-	struct folio *f;
-	uint32_t first, last;
-	int rc = 0;
-
-	f = prepare_folio(t, m, pos, *len, &rc);
-	if (f == NULL)
-		return rc;
-	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
-	folio_span(f, bits, pos, *len, &first, &last);
-	for (uint32_t at = first; at <= last && rc == 0;) {
-		struct map map = {.lblk = {folio_lblk(f, bits) + at}, .len = last - at + 1};
-
-		if (folio_test(f, BLOCK_MAPPED, at)) {
-			at += folio_run(f, BLOCK_MAPPED, at);
-			continue;
-		}
-		map.len = MIN(map.len, folio_run(f, BLOCK_MAPPED, at));
-		rc = map_blocks(t, inode, &map, flags);
-		if (rc < 0)
-			break;
-		folio_set(f, BLOCK_MAPPED, at, map.len);
-		if (map.fresh && map.state == MAP_MAPPED)
-			clean_fresh(f, at, map.len);
-		if (map.state == MAP_IS_UNWRITTEN)
-			folio_set(f, BLOCK_UNWRITTEN, at, map.len);
-		at += map.len;
-	}
-	if (rc == 0)
-		rc = prepare_edges(t, f, pos, *len);
-	*ret = f;
-	return rc;
-}
-
-/* The size on disk covers what was written, since no writeback will raise it. */
-static int grow_now(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t end)
-{
-	uint64_t old = inode->size, edge = ROUND_UP(old, (uint64_t)inode->img->geom.block_size);
-	struct data_ops *ops = &inode->img->data;
-	int rc = 0;
-
-	if (end <= inode->rec.size)
-		return 0;
-	inode->size = MAX(old, end);
-	inode->rec.size = end;
-	if (pos > old && edge != old)
-		rc = ops->zero_partial(ops->ctx, inode, old, MIN(edge, pos));
-	return rc < 0 ? rc : inode_mark_dirty(t, inode, MARK_WRITE_END);
-}
-
-/* Written blocks behind the end of the file, which a write that failed leaves, would show. */
-static int cut_failed(struct task *t, struct mapping *m, uint64_t end, int rc)
-{
-	struct ek_inode *inode = m->inode;
-	struct diag why = inode->img->diag;
-
-	if (end <= inode->size || map_writes_unwritten(inode))
-		return rc;
-	mapping_discard(m, inode->size, UINT64_MAX);
-	if (jnl_error(inode->img->jnl) == 0 && inode_truncate_blocks(t, inode) == 0)
-		inode->img->diag = why;
-	return rc;
-}
-
-static int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
-			   const struct pc_source *src, uint64_t done)
-{
-	struct ek_inode *inode = m->inode;
-	struct folio *f = NULL;
-	struct handle *h;
-	int rc = inline_write_now(t, m, pos, *len, src, done);
-
-	if (rc != 0)
-		return MIN(rc, 0);
-	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE,
-			      map_credits(inode, 1u << m->pc->max_order, 1) + 1, 0, &h);
-
-	if (rc < 0)
-		return rc;
-	count(m->pc->counters, COUNTER_WRITE_BEGIN, 1);
-	rc = write_now(t, m, pos, len, &f);
-	if (rc == 0) {
-		write_copy(f, pos, src, done, *len);
-		note_copied(f, pos, *len);
-		rc = grow_now(t, inode, pos, pos + *len);
-		count(m->pc->counters, COUNTER_WRITE_END, 1);
-	}
-	rc = handle_end(h, rc);
-	return rc < 0 ? cut_failed(t, m, pos + *len, rc) : rc;
 }
 
 /* ---- overwrites ---- */
@@ -420,6 +304,11 @@ int pc_mmap_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t
 		rc = readahead_fault(t, m, ra != NULL ? ra : &own, (uint32_t)(at >> PAGE_BITS));
 		if (rc < 0)
 			break;
+		if (!policy_delays(m->pc->policy)) {
+			rc = store_now(t, m, at, kept, src, done);
+			done += n;
+			continue;
+		}
 		f = fault_page(t, m, at & ~mask, &rc);
 		if (f != NULL && kept != 0) {
 			write_copy(f, at, src, done, kept);

@@ -13,11 +13,13 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fs/data.h"
 #include "fs/inline.h"
 #include "fs/map.h"
 #include "io/bio.h"
 #include "pagecache/hooks.h"
 #include "pagecache/ioend.h"
+#include "pagecache/journalled.h"
 #include "pagecache/pagecache.h"
 
 #define EXTENT_BLOCKS 2048u /* one step maps at most this many */
@@ -457,6 +459,8 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 	rc = leave_inode(t, m->inode);
 	if (rc < 0)
 		return rc;
+	if (inode_logs_data(m->inode))
+		return journalled_writepages(t, m, wbc);
 	start_pass(&p, t, m, wbc);
 	p.tag = wbc->sync_all || wbc->tagged ? TAG_TOWRITE : TAG_DIRTY;
 	first = mapping_head(m, wbc->cyclic ? m->writeback_index : page_of(wbc->start));

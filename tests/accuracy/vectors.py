@@ -27,7 +27,8 @@ EVENT = {"begin": "event.ext4_da_write_begin", "reserve": "event.ext4_da_reserve
          "delayed": "event.ext4_es_insert_delayed_extent",
          "claims": "event.ext4_da_update_reserve_space", "frees": "event.ext4_free_blocks",
          "begin now": "event.ext4_write_begin", "pointers": "event.ext4_ind_map_blocks_enter",
-         "ordered": "event.jbd2_submit_inode_data", "tx_blocks": "sum.jbd2_tx_blocks"}
+         "ordered": "event.jbd2_submit_inode_data", "tx_blocks": "sum.jbd2_tx_blocks",
+         "logged": "sum.jbd2_tx_blocks_logged"}
 MIB = 1 << 20
 
 
@@ -82,7 +83,7 @@ SYNC = ["syncfs"]
 INLINE = "-b 4096 -O inline_data"
 CLUSTERS = "-b 4096 -O bigalloc"  # of 64 KiB
 EXT3, PLAIN = ("-t", "ext3"), ("-t", "ext4", "-O", "^extent,^64bit")
-NOW = ("nodelalloc",)
+NOW, LOGGED = ("nodelalloc",), ("data=journal",)
 # Name, block size or options of mke2fs, ops before counting, ops, what the kernel counted; where it
 # is not ext4 as usual, what mke2fs makes and the mount's options, by names the replay knows too.
 ROWS = [
@@ -203,6 +204,9 @@ ROWS = [
     ("extents, 64 MiB by 4 KiB, not delayed", 4096, [], new() + writes(4096, 16384),
      {"begin now": 16384, "handles": 16386, "marks": 49156, "alloc": 15, "pa": 16369},
      ("-t", "ext4"), NOW),
+    ("data=journal, 64 MiB by 4 KiB", 4096, [], new() + writes(4096, 16384),
+     {"begin now": 16384, "handles": 16386, "marks": 49156, "alloc": 15, "pa": 16369, "commits": 6,
+      "tx_blocks": 6 * 2690, "logged": 6 * 2702, "ordered": 0}, ("-t", "ext4"), LOGGED),
     ("ext3, cut 64 MiB to 20 KiB, to nothing", 4096, new() + writes(4096, 16384) + SYNC,
      ["ftruncate h1 20480", "ftruncate h1 0"] + SYNC,
      {"handles": 6, "marks": 42, "sum.jbd2_hs_requested": 113, "tx_blocks": 4}, EXT3, ()),
@@ -256,7 +260,7 @@ def of_ops(lines, ops):
     commit follows the clock."""
     last = len(lines)
     if ops[-1:] != SYNC:
-        while last and not re.search(r": ext4_((da_)?write_end|sync_file_exit): |caller ext4_write_end", lines[last - 1]):
+        while last and not re.search(r": ext4_((da_|journalled_)?write_end|sync_file_exit): |caller ext4_(journalled_)?write_end", lines[last - 1]):
             last -= 1
     return [line for line in lines[:last] if " ino 8 lblk " not in line]
 

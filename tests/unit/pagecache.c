@@ -170,6 +170,21 @@ TEST(with_written_extents_at_once_a_file_reads_as_written)
 	play_policy("completion=written");
 }
 
+TEST(with_an_extent_for_each_write_a_file_reads_as_written)
+{
+	play_policy("allocation=nodelalloc-nomerge");
+}
+
+TEST(with_data_that_commits_do_not_wait_for_a_file_reads_as_written)
+{
+	play_policy("data=writeback");
+}
+
+TEST(with_data_in_the_journal_a_file_reads_as_written)
+{
+	play_policy("data=journal");
+}
+
 /* Every write is in flight or clean after a flush: what is being written must not count as room. */
 TEST(small_random_writes_pass_through_a_cache_of_one_chunk)
 {
