@@ -147,7 +147,8 @@ enum counter {
 	X(SETATTR, "setattr")         \
 	X(XATTR, "xattr")             \
 	X(FALLOCATE, "fallocate")     \
-	X(EVICT, "evict")
+	X(EVICT, "evict")             \
+	X(GENERIC_END, "generic_end")
 
 enum mark_site {
 #define X(id, name) MARK_##id,

@@ -399,8 +399,6 @@ static int policy_settle(struct policy *p, struct diag *d)
 
 /* Values whose path is not there. */
 static const unsigned missing[SWITCH_COUNT] = {
-    [SWITCH_WRITE] = ~ONLY(WRITE_G5),
-    [SWITCH_INLINE] = ~ONLY(INLINE_I3),
     [SWITCH_FOLIO] = ONLY(FOLIO_S2) | ONLY(FOLIO_S3),
     [SWITCH_BUDGET] = ~ONLY(BUDGET_R2),
     [SWITCH_WRAP] = ~ONLY(WRAP_W1),

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "io/bio.h"
+#include "pagecache/generation.h"
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
 
@@ -54,6 +55,8 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	pc->img = img;
 	pc->task = task;
 	pc->policy = img->opts.policy;
+	pc->faults = cfg->faults;
+	pc->generation = generation_of(pc->policy->write);
 	pc->counters = &img->counters;
 	pc->records.size = sizeof(struct mapping);
 	list_init(&pc->mappings);

@@ -12,9 +12,11 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "base/diag.h"
 #include "fs/data.h"
 #include "fs/inline.h"
 #include "fs/map.h"
+#include "pagecache/generation.h"
 #include "pagecache/hooks.h"
 #include "pagecache/journalled.h"
 #include "pagecache/pagecache.h"
@@ -33,6 +35,16 @@ static struct folio *first_folio(struct task *t, struct mapping *m, int *rc)
 	return *rc < 0 ? NULL : f;
 }
 
+/* ---- the two ends ---- */
+
+/* A write in progress: what was promised to the inode, and how much of it the program brought. */
+struct inline_call {
+	struct mapping *m;
+	struct folio *f;
+	uint64_t pos, len, copied;
+	bool trim; /* the inode holds room that nothing filled */
+};
+
 /* Times, size and the dirty list are the generic part's, in a nested handle. */
 static int mark(struct task *t, struct ek_inode *inode)
 {
@@ -44,45 +56,109 @@ static int mark(struct task *t, struct ek_inode *inode)
 	return rc < 0 ? rc : handle_end(h, inode_mark_dirty(t, inode, MARK_WRITE_END));
 }
 
-/* Into the folio, and from there into the room that was made. */
-static int store(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
-		 const struct pc_source *src, uint64_t done)
+/* To 5.14 (i0).  Its defects are kept (2.8): when the inode's block cannot be had it says that
+ * nothing was copied, and the caller tries again; it stores what was promised instead of what was
+ * brought; and it leaves room that nothing filled. */
+static int end_i0(struct task *t, struct inline_call *c)
 {
-	struct ek_inode *inode = m->inode;
-	int rc = 0;
-	struct folio *f = first_folio(t, m, &rc);
+	struct ek_inode *inode = c->m->inode;
+	uint64_t end = c->pos + c->copied;
+	int rc;
 
-	if (f == NULL)
-		return rc;
-	write_copy(f, pos, src, done, len);
-	rc = inline_write(t, inode, pos, f->data + pos, len);
+	if (pc_fault_due(&c->m->pc->faults.locate)) {
+		c->copied = 0;
+		return 0;
+	}
+	rc = inline_write(t, inode, c->pos, c->f->data + c->pos, c->len);
+	if (rc == 0)
+		rc = generic_mark(t, inode);
+	if (rc == 0 && c->m->pc->policy->write == WRITE_G0 && end > inode->rec.size)
+		rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
 	if (rc < 0)
 		return rc;
-	write_tell(f, pos, len);
-	if (pos + len > inode->size) {
-		inode->size = pos + len;
-		inode->rec.size = inode->size;
-	}
-	return mark(t, inode);
+	inode->size = MAX(inode->size, end);
+	inode->rec.size = MAX(inode->rec.size, end);
+	return generic_mark(t, inode);
 }
 
-/* 1 when the bytes are in the inode, 0 when there is no room for them. */
-static int write_inode(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+/* From 5.15 on (i3). */
+static int end_i3(struct task *t, struct inline_call *c)
+{
+	struct ek_inode *inode = c->m->inode;
+	uint64_t end = c->pos + c->copied;
+	int rc;
+
+	if (pc_fault_due(&c->m->pc->faults.locate))
+		return diag_set(&inode->img->diag, -EIO, "injected: the block of inode %u is lost",
+				inode->ino.v);
+	rc = inline_write(t, inode, c->pos, c->f->data + c->pos, c->copied);
+	if (rc < 0)
+		return rc;
+	if (end > inode->size) {
+		inode->size = end;
+		inode->rec.size = end;
+	}
+	c->trim = c->copied < c->len && c->pos + c->len > inode->size;
+	if (c->trim)
+		rc = orphan_add(t, inode);
+	return rc < 0 ? rc : mark(t, inode);
+}
+
+typedef int inline_end_fn(struct task *t, struct inline_call *c);
+
+static inline_end_fn *const ends[] = {[INLINE_I0] = end_i0, [INLINE_I3] = end_i3};
+
+/* ---- a write to the inode ---- */
+
+/* Into the folio, and from there into the room that was made. */
+static int store(struct task *t, struct inline_call *c, const struct pc_source *src, uint64_t done)
+{
+	struct pagecache *pc = c->m->pc;
+	int rc = 0;
+
+	c->f = first_folio(t, c->m, &rc);
+	if (c->f == NULL)
+		return rc;
+	if (c->len > 1 && pc_fault_due(&pc->faults.copy)) {
+		c->copied = c->len / 2;
+		pc->faults.short_copy = true;
+	}
+	write_copy(c->f, c->pos, src, done, c->copied);
+	rc = ends[pc->policy->inlined](t, c);
+	if (rc == 0 && c->copied != 0)
+		write_tell(c->f, c->pos, c->copied);
+	return rc;
+}
+
+/* Room that was promised to bytes that never came goes back, in a transaction of its own. */
+static int trim(struct task *t, struct inline_call *c)
+{
+	return c->trim ? inline_truncate(t, c->m->inode) : 0;
+}
+
+/* 1 when *len bytes, perhaps none, are in the inode, 0 when there is no room for them. */
+static int write_inode(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 		       const struct pc_source *src, uint64_t done)
 {
+	struct inline_call c = {.m = m, .pos = pos, .len = *len, .copied = *len};
 	struct handle *h;
 	int rc = task_start_inode(t, m->inode, HANDLE_INODE, 1, 0, &h), end;
 
 	if (rc < 0)
 		return rc;
-	rc = inline_prepare(t, m->inode, pos + len);
+	rc = inline_prepare(t, m->inode, pos + *len);
 	if (rc == -ENOSPC) {
 		end = handle_end(h, 0);
 		return MIN(end, 0);
 	}
 	if (rc == 0)
-		rc = store(t, m, pos, len, src, done);
-	rc = handle_end(h, rc);
+		rc = store(t, &c, src, done);
+	end = handle_end(h, rc);
+	if (rc == 0 && end < 0 && m->pc->policy->inlined != INLINE_I0) /* i0 hides it: 2.8 (d) */
+		rc = end;
+	if (rc == 0)
+		rc = trim(t, &c);
+	*len = c.copied;
 	return rc < 0 ? rc : 1;
 }
 
@@ -106,7 +182,7 @@ static int delay(struct task *t, struct mapping *m)
 	return 0;
 }
 
-int inline_write_delayed(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+int inline_write_delayed(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 			 const struct pc_source *src, uint64_t done)
 {
 	int rc;
@@ -167,7 +243,7 @@ static int leave_inode(struct task *t, struct mapping *m)
 	return handle_end(h, f != NULL ? take_over(t, m, f) : rc);
 }
 
-int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 		     const struct pc_source *src, uint64_t done)
 {
 	struct ek_inode *inode = m->inode;

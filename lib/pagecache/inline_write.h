@@ -12,10 +12,10 @@ struct task;
 
 /* The begin and the end of a write of len bytes into the inode: 1 when they went there; 0 when the
  * file has no inline data that a write to folios would have to mind, so that one may follow. */
-int inline_write_delayed(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+int inline_write_delayed(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 			 const struct pc_source *src, uint64_t done);
 /* The same without delayed allocation. */
-int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 		     const struct pc_source *src, uint64_t done);
 
 /* ---- write.c's, used there too ---- */

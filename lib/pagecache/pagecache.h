@@ -21,7 +21,26 @@
 #include "fs/policy.h"
 #include "pagecache/folio.h"
 
+/* Happens at every n-th occasion; every == 0: never. */
+struct pc_fault {
+	uint32_t every, seen;
+};
+
+static inline bool pc_fault_due(struct pc_fault *f)
+{
+	return f->every != 0 && ++f->seen % f->every == 0;
+}
+
+/* What can be made to go wrong in writes to inline files, to see what their generations do about
+ * it (delalloc-facts 2.8). */
+struct pc_faults {
+	struct pc_fault locate; /* the block of the inode cannot be had when the write ends */
+	struct pc_fault copy;   /* the program's memory ends in the middle of what is copied */
+	bool short_copy;        /* it just did */
+};
+
 struct pc_config {
+	struct pc_faults faults;
 	size_t memory;             /* bytes of cache; 0: 1 GiB */
 	size_t backed;             /* bytes of it to have memory behind them before clean folios
 				    * lose theirs to new ones; 0: an eighth */
@@ -40,6 +59,7 @@ struct pagecache {
 	struct ek_image *img;
 	struct task *task;           /* of completions, the flusher and ordered data */
 	const struct policy *policy; /* the image's */
+	const struct generation *generation;
 	struct counters *counters;
 	struct fpool *pool;
 	struct folio *free_folios; /* recycled records, chained through map */
@@ -59,8 +79,9 @@ struct pagecache {
 	unsigned max_order;
 	uint32_t ra_pages, ra_request; /* as in pc_config */
 	uint32_t writes_in_flight;     /* bios of data */
-	uint32_t uncharged;            /* pages dirtied since the last throttle check */
-	int error; /* first failed write of data since the last fsync that told it */
+	struct pc_faults faults;
+	uint32_t uncharged; /* pages dirtied since the last throttle check */
+	int error;          /* first failed write of data since the last fsync that told it */
 };
 
 int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg, struct diag *d,

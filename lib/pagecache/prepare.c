@@ -12,6 +12,7 @@
 #include "fs/blocks.h"
 #include "fs/cluster.h"
 #include "fs/map.h"
+#include "pagecache/generation.h"
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
 
@@ -38,14 +39,15 @@ struct folio *prepare_folio(struct task *t, struct mapping *m, uint64_t pos, uin
 	return *rc < 0 ? NULL : f;
 }
 
-/* New delayed blocks [from, from + n) of the folio: the kernel asks the status tree twice per
- * block, reserves and inserts one by one; the same is counted here for the run. */
+/* New delayed blocks [from, from + n) of the folio: the kernel asks the status tree, reserves and
+ * inserts block by block; the same is counted here for the run. */
 static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t n)
 {
 	struct ek_inode *inode = f->map->inode;
 	uint32_t lblk = folio_lblk(f, pc_block_bits(f->map->pc)) + from;
 	struct counters *c = f->map->pc->counters;
 	uint32_t clusters = n;
+	uint64_t lookups;
 	int rc = has_clusters(inode) ? clusters_wanted(inode, (ek_lblk){lblk}, n, &clusters) : 0;
 
 	if (rc == 0 && clusters != 0)
@@ -59,9 +61,10 @@ static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t 
 	}
 	count(c, COUNTER_DA_RESERVE_SPACE, clusters != 0 ? clusters - 1 : 0);
 	count(c, COUNTER_ES_INSERT_DELAYED, n - 1);
-	count(c, COUNTER_ES_LOOKUP, 2 * (uint64_t)n - 1); /* one was counted by the lookup */
+	lookups = f->map->pc->generation->lookups * (uint64_t)n - 1; /* the lookup counted one */
+	count(c, COUNTER_ES_LOOKUP, lookups);
 	if (inode_has_pointers(inode)) /* holes are not remembered: each lookup asks the pointers */
-		count(c, COUNTER_IND_MAP_BLOCKS, 2 * (uint64_t)n - 1);
+		count(c, COUNTER_IND_MAP_BLOCKS, lookups);
 	folio_set(f, BLOCK_MAPPED, from, n);
 	folio_set(f, BLOCK_DELAY, from, n);
 	tap_send(&inode->img->tap, STAGE_DELAYED, "", inode->ino.v, lblk, n, 0);
@@ -165,26 +168,18 @@ int prepare_edges(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 	return rc;
 }
 
-int prepare_write(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
-		  struct folio **ret)
+int prepare_blocks(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 {
-	unsigned bits = pc_block_bits(m->pc);
-	struct folio *f;
+	unsigned bits = pc_block_bits(f->map->pc);
 	uint32_t first, last;
 	int rc = 0;
 
-	f = prepare_folio(t, m, pos, *len, &rc);
-	if (f == NULL)
-		return rc;
-	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
-	folio_span(f, bits, pos, *len, &first, &last);
-	count(m->pc->counters, COUNTER_PAGE_LOCKS, 1);
+	folio_span(f, bits, pos, len, &first, &last);
+	count(f->map->pc->counters, COUNTER_PAGE_LOCKS, 1);
 	if (!folio_all(f, BLOCK_MAPPED, first, last - first + 1)) {
 		rc = folio_reserve(t, f, first, last - first + 1);
 		if (rc < 0)
 			return rc;
 	}
-	rc = prepare_edges(t, f, pos, *len);
-	*ret = f;
-	return rc;
+	return prepare_edges(t, f, pos, len);
 }

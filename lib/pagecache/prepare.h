@@ -15,8 +15,7 @@ struct folio *prepare_folio(struct task *t, struct mapping *m, uint64_t pos, uin
 /* Blocks that [pos, pos + len) covers only partly become whole: zeros when new, read when old. */
 int prepare_edges(struct task *t, struct folio *f, uint64_t pos, uint64_t len);
 
-/* The folio for the write, mapped or reserved, ready to be copied into; *len is cut to its end. */
-int prepare_write(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
-		  struct folio **ret);
+/* [pos, pos + len) of the folio becomes mapped or reserved, ready to be copied into. */
+int prepare_blocks(struct task *t, struct folio *f, uint64_t pos, uint64_t len);
 
 #endif

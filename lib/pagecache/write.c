@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Buffered writes, generation g5 on folios with blocks (s1), as Linux 6.18 does them
- * (delalloc-facts 2.1 to 2.7, 5.2).
+ * Buffered writes on folios with blocks (s0, s1), as Linux does them (delalloc-facts 2.1 to 2.7,
+ * 5.2).
  *
  * Per call: times, then per folio: begin - find or make the folio, map or reserve its blocks, read
- * what the write leaves of a block; copy; end - dirty, size, and a handle only when the size must
- * be stored here because writeback will not do it.
+ * what the write leaves of a block; copy; end - dirty, size.  Where in it handles are opened is the
+ * generation's business.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/copy.h"
+#include "base/diag.h"
 #include "fs/inline.h"
 #include "fs/map.h"
+#include "pagecache/generation.h"
 #include "pagecache/hooks.h"
 #include "pagecache/inline_write.h"
 #include "pagecache/pagecache.h"
 #include "pagecache/prepare.h"
 #include "pagecache/write_now.h"
 
+#define RETRIES_MAX  1000u /* of an end that copies nothing: Linux has no limit */
 #define STREAM_BYTES 65536u
 #define COLD_BYTES   8192u /* more lines than that a processor does not ask for at once */
 
@@ -61,38 +64,6 @@ void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint
 
 /* ---- end ---- */
 
-/* True when writeback will not move the size on disk past this byte: its block has a written place.
- */
-static bool tail_mapped(struct folio *f, uint64_t end)
-{
-	uint32_t block = (uint32_t)((end - 1 - folio_pos(f)) >> pc_block_bits(f->map->pc));
-
-	return folio_test(f, BLOCK_MAPPED, block) && !folio_test(f, BLOCK_DELAY, block) &&
-	       !folio_test(f, BLOCK_UNWRITTEN, block);
-}
-
-/* The file grew: what must be stored now, under a handle of its own. */
-static int store_growth(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t old_size,
-			bool tail, uint64_t end)
-{
-	uint32_t bs = inode->img->geom.block_size;
-	uint64_t edge = ROUND_UP(old_size, (uint64_t)bs);
-	struct handle *h;
-	int rc;
-
-	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
-	if (rc < 0)
-		return rc;
-	if (pos > old_size && (old_size & (bs - 1)) != 0)
-		rc = inode->img->data.zero_partial(inode->img->data.ctx, inode, old_size,
-						   MIN(edge, pos));
-	if (rc == 0 && tail)
-		inode->rec.size = end;
-	if (rc == 0)
-		rc = inode_mark_dirty(t, inode, MARK_WRITE_END);
-	return handle_end(h, rc);
-}
-
 void write_tell(const struct folio *f, uint64_t pos, uint64_t len)
 {
 	const struct mapping *m = f->map;
@@ -113,22 +84,6 @@ void write_note_copied(struct folio *f, uint64_t pos, uint64_t len)
 		f->flags |= FOLIO_UPTODATE;
 	folio_mark_dirty(f);
 	write_tell(f, pos, len);
-}
-
-static int write_end(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
-{
-	struct ek_inode *inode = f->map->inode;
-	uint64_t old = inode->size, end = pos + len;
-	bool tail;
-
-	write_note_copied(f, pos, len);
-	if (end <= old)
-		return 0;
-	inode->size = end;
-	tail = tail_mapped(f, end);
-	if (!tail && pos <= old)
-		return 0;
-	return store_growth(t, inode, pos, old, tail, end);
 }
 
 /* ---- overwrites ---- */
@@ -162,6 +117,31 @@ static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struc
 
 /* ---- the loop ---- */
 
+/* One folio: begin, copy, end, under the generation's handle if it has one.  Whoever opens it lets
+ * go of the folio meanwhile, which is a second lock. */
+static int write_delayed(struct task *t, struct folio *f, uint64_t pos, uint64_t len,
+			 const struct pc_source *src, uint64_t done)
+{
+	struct mapping *m = f->map;
+	const struct generation *g = m->pc->generation;
+	struct handle *h = NULL;
+	int rc = 0;
+
+	if (g->begin != NULL) {
+		count(m->pc->counters, COUNTER_PAGE_LOCKS, 1);
+		rc = g->begin(t, m->inode, pos + len, &h);
+	}
+	if (rc == 0)
+		rc = prepare_blocks(t, f, pos, len);
+	if (rc == 0) {
+		write_copy(f, pos, src, done, len);
+		count(m->pc->counters, COUNTER_DA_WRITE_END, 1);
+		write_note_copied(f, pos, len);
+		rc = g->end(t, f, pos, len);
+	}
+	return h != NULL ? handle_end(h, rc) : rc;
+}
+
 static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 		       const struct pc_source *src, uint64_t done)
 {
@@ -171,15 +151,14 @@ static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t
 	if (!policy_delays(m->pc->policy) || space_is_tight(&m->pc->img->groups.space))
 		return write_chunk_now(t, m, pos, len, src, done);
 	count(m->pc->counters, COUNTER_DA_WRITE_BEGIN, 1);
-	rc = inline_write_delayed(t, m, pos, *len, src, done);
+	rc = inline_write_delayed(t, m, pos, len, src, done);
 	if (rc != 0)
 		return MIN(rc, 0);
-	rc = prepare_write(t, m, pos, len, &f);
-	if (rc < 0)
+	f = prepare_folio(t, m, pos, *len, &rc);
+	if (f == NULL)
 		return rc;
-	write_copy(f, pos, src, done, *len);
-	count(m->pc->counters, COUNTER_DA_WRITE_END, 1);
-	return write_end(t, f, pos, *len);
+	*len = MIN(*len, folio_pos(f) + folio_bytes(f) - pos);
+	return write_delayed(t, f, pos, *len, src, done);
 }
 
 /* Freed blocks come back with a commit: worth one try before giving up. */
@@ -229,8 +208,8 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	m->write_end = pos + len;
 	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
 	rc = inode_touch_modify(t, inode);
-	if (rc == 0 && pos + len <= inode->size && policy_delays(m->pc->policy) &&
-	    !space_is_tight(&m->pc->img->groups.space) &&
+	if (rc == 0 && pos + len <= inode->size && m->pc->generation->begin == NULL &&
+	    policy_delays(m->pc->policy) && !space_is_tight(&m->pc->img->groups.space) &&
 	    (pos & ~(chunk - 1)) == ((pos + len - 1) & ~(chunk - 1)) &&
 	    overwrite(m, pos, len, src)) {
 		done = len;
@@ -244,9 +223,18 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 			rc = retry_space(t, tries++);
 			continue;
 		}
+		if (rc == 0 && n == 0 && ++tries == RETRIES_MAX)
+			rc = diag_set(&inode->img->diag, -ELOOP,
+				      "write: inode %u: %u times nothing was copied", inode->ino.v,
+				      tries);
 		if (rc < 0)
 			break;
 		done += n;
+		if (m->pc->faults.short_copy) {
+			m->pc->faults.short_copy = false;
+			rc = -EFAULT;
+			break;
+		}
 		rc = balance_dirty(t, m->pc, (uint32_t)((n + PAGE_BYTES - 1) >> PAGE_BITS));
 	}
 	count(m->pc->counters, COUNTER_WRITE_BYTES, done);

@@ -212,7 +212,7 @@ int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *l
 {
 	const struct now_rules *r;
 	struct handle *h;
-	int rc = inline_write_now(t, m, pos, *len, src, done);
+	int rc = inline_write_now(t, m, pos, len, src, done);
 
 	if (rc != 0)
 		return MIN(rc, 0);
