@@ -27,6 +27,7 @@ struct generated {
 	struct gen g;
 	struct op op;
 	uint64_t at, first, total; /* items handed out; where "measure" stands; all of them */
+	uint64_t proc, step;       /* whose turn it is, and which of its steps */
 	uint64_t end;              /* of enum end */
 };
 
@@ -101,29 +102,39 @@ static void make_tail(struct generated *s, uint64_t i)
 	}
 }
 
+static void make_measure(struct generated *s)
+{
+	struct op *o = &s->op;
+
+	o->code = OP_MARK;
+	o->plain = 0;
+	o->thread = 1;
+	o->time = s->g.plan.setup * s->g.ns;
+	o->name = (struct op_str){GENERATE_MEASURE, sizeof(GENERATE_MEASURE) - 1};
+}
+
+/* Most ops are plain, and then the last one has nothing to be cleared. */
 static void make_op(struct generated *s)
 {
 	const struct gen_plan *p = &s->g.plan;
 	struct op *o = &s->op;
-	uint64_t n = s->at, steps = (p->setup + p->steps) * p->procs;
 
-	op_clear(o);
-	if (n == s->first) {
-		o->code = OP_MARK;
-		o->plain = 0;
-		o->thread = 1;
-		o->time = p->setup * s->g.ns;
-		o->name = (struct op_str){GENERATE_MEASURE, sizeof(GENERATE_MEASURE) - 1};
-		return;
+	if (!o->plain)
+		op_clear(o);
+	if (s->at == s->first) {
+		make_measure(s);
+	} else if (s->step == p->setup + p->steps) {
+		make_tail(s, s->at - 1 - s->step * p->procs);
+	} else {
+		o->thread = (uint32_t)s->proc + 1;
+		o->time = s->step * s->g.ns;
+		if (s->proc != 0)
+			o->time += s->proc * s->g.ns / p->procs;
+		s->g.is->step(&s->g, s->proc, s->step, o);
+		s->proc = s->proc + 1 < p->procs ? s->proc + 1 : 0;
+		s->step += s->proc == 0;
 	}
-	n -= n > s->first;
-	if (n >= steps) {
-		make_tail(s, n - steps);
-		return;
-	}
-	o->thread = (uint32_t)(n % p->procs) + 1;
-	o->time = n / p->procs * s->g.ns + (n % p->procs) * s->g.ns / p->procs;
-	s->g.is->step(&s->g, n % p->procs, n / p->procs, o);
+	s->at++;
 }
 
 static int generated_next(struct op_source *base, const struct op **ret)
@@ -133,7 +144,6 @@ static int generated_next(struct op_source *base, const struct op **ret)
 	if (s->at == s->total)
 		return 0;
 	make_op(s);
-	s->at++;
 	*ret = &s->op;
 	return 1;
 }
@@ -216,6 +226,7 @@ int generate_open(const char *spec, struct diag *d, struct op_source **ret)
 		free(s);
 		return rc;
 	}
+	op_clear(&s->op);
 	s->base.ops = &generated_ops;
 	s->base.d = d;
 	s->base.header.text = "wtrace 1\nunit ns\nsource generator\nclock virtual start=0";

@@ -40,6 +40,7 @@ struct gen_plan {
 	uint64_t setup, steps; /* of one process */
 	uint64_t bytes;        /* that one call moves, for the clock */
 	uint64_t files;        /* that one process has open at the end: 1 or 2 */
+	uint64_t calls;        /* of a pass, for the generator itself */
 };
 
 /* A generator at work: values in the order of its keys. */

@@ -13,7 +13,7 @@
 
 #define FILL ((uint64_t)1 << 20) /* bytes of a call that prepares the file */
 
-enum key { MODE, BS, SIZE, PASSES, FROM, OVERWRITE, SYNC, PROCS, NS, END };
+enum key { MODE, BS, SIZE, PASSES, FROM, OVERWRITE, SYNC, WARM, PROCS, NS, END };
 enum mode { MODE_WRITE, MODE_READ };
 enum from { FROM_HOLE, FROM_MEMORY, FROM_DISK };
 
@@ -25,6 +25,9 @@ static const struct gen_key keys[] = {
     {"from", GEN_WORD, 0, 0, 2, "hole|memory|disk", "where reads find the bytes"},
     {"overwrite", GEN_WORD, 0, 0, 1, "no|yes", "write the file before"},
     {"sync", GEN_WORD, 0, 0, 1, "no|yes", "fsync after each write"},
+    {"warm", GEN_WORD, 0, 0, 1, "no|yes",
+     "fill the file first and cut it to nothing, for memory "
+     "that was touched"},
     GEN_KEY_PROCS(1),
     GEN_KEY_NS,
     GEN_KEY_END,
@@ -36,20 +39,28 @@ static bool is_read(const struct gen *g)
 	return g->v[MODE] == MODE_READ;
 }
 
+/* Calls that fill a file. */
+static uint64_t whole(const struct gen *g)
+{
+	return (g->v[SIZE] + FILL - 1) / FILL;
+}
+
 /* Calls that write the file before it is measured. */
 static uint64_t fills(const struct gen *g)
 {
 	bool filled = is_read(g) ? g->v[FROM] != FROM_HOLE : g->v[OVERWRITE] != 0;
 
-	return filled ? (g->v[SIZE] + FILL - 1) / FILL : 0;
+	return filled ? whole(g) : 0;
 }
 
-/* Open; a hole's size, or writes, fsync and the drop. */
+/* Open; writes that warm, and a cut; a hole's size, or writes, fsync and the drop. */
 static uint64_t setup_of(const struct gen *g)
 {
+	uint64_t n = 1 + (g->v[WARM] != 0 ? whole(g) + 1 : 0);
+
 	if (is_read(g) && g->v[FROM] == FROM_HOLE)
-		return 2;
-	return 1 + (fills(g) != 0 ? fills(g) + 1 : 0) + (is_read(g) && g->v[FROM] == FROM_DISK);
+		return n + 1;
+	return n + (fills(g) != 0 ? fills(g) + 1 : 0) + (is_read(g) && g->v[FROM] == FROM_DISK);
 }
 
 static int plan(struct gen *g, struct diag *d)
@@ -68,22 +79,24 @@ static int plan(struct gen *g, struct diag *d)
 	    .steps = calls * g->v[PASSES] * (!is_read(g) && g->v[SYNC] != 0 ? 2 : 1),
 	    .bytes = g->v[BS],
 	    .files = 1,
+	    .calls = calls,
 	};
 	return 0;
 }
 
-static void prepare(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
+static void fill(const struct gen *g, uint32_t handle, uint64_t k, struct op *o)
 {
-	uint32_t handle = gen_handle(proc, 0);
-	uint64_t off = (k - 1) * FILL;
+	gen_io(o, OP_WRITE, handle, k * FILL, MIN(FILL, g->v[SIZE] - k * FILL));
+}
 
-	if (k == 0) {
-		gen_open(g, o, handle, "folio", proc, OPF_CREAT | OPF_TRUNC);
-	} else if (fills(g) == 0) {
+/* Step k behind the open and the warming. */
+static void prepare(struct gen *g, uint32_t handle, uint64_t k, struct op *o)
+{
+	if (fills(g) == 0) {
 		gen_io(o, OP_FTRUNCATE, handle, 0, g->v[SIZE]);
-	} else if (k <= fills(g)) {
-		gen_io(o, OP_WRITE, handle, off, MIN(FILL, g->v[SIZE] - off));
-	} else if (k == fills(g) + 1) {
+	} else if (k < fills(g)) {
+		fill(g, handle, k, o);
+	} else if (k == fills(g)) {
 		gen_io(o, OP_FSYNC, handle, 0, 0);
 	} else {
 		gen_io(o, OP_ADVISE, handle, 0, g->v[SIZE]);
@@ -92,13 +105,28 @@ static void prepare(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 	}
 }
 
+static void set_up(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
+{
+	uint64_t warm = g->v[WARM] != 0 ? whole(g) + 1 : 0;
+	uint32_t handle = gen_handle(proc, 0);
+
+	if (k == 0)
+		gen_open(g, o, handle, "folio", proc, OPF_CREAT | OPF_TRUNC);
+	else if (k < warm)
+		fill(g, handle, k - 1, o);
+	else if (k == warm)
+		gen_io(o, OP_FTRUNCATE, handle, 0, 0);
+	else
+		prepare(g, handle, k - 1 - warm, o);
+}
+
 static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 {
-	uint64_t calls = g->v[SIZE] / g->v[BS];
+	uint64_t calls = g->plan.calls;
 	uint32_t handle = gen_handle(proc, 0);
 
 	if (k < g->plan.setup) {
-		prepare(g, proc, k, o);
+		set_up(g, proc, k, o);
 		return;
 	}
 	k -= g->plan.setup;

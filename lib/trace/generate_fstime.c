@@ -56,13 +56,14 @@ static int plan(struct gen *g, struct diag *d)
 	    .steps = n * g->v[PASSES] * opens(g),
 	    .bytes = g->v[BUFFER],
 	    .files = opens(g),
+	    .calls = n,
 	};
 	return 0;
 }
 
 static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 {
-	uint64_t n = buffers(g), len = g->v[BUFFER];
+	uint64_t n = g->plan.calls, len = g->v[BUFFER];
 	uint32_t f = gen_handle(proc, 0), t = gen_handle(proc, 1);
 
 	if (k < opens(g)) {

@@ -39,13 +39,14 @@ static int plan(struct gen *g, struct diag *d)
 	    .steps = (calls + 1) * g->v[PASSES],
 	    .bytes = g->v[BS],
 	    .files = 1,
+	    .calls = calls,
 	};
 	return 0;
 }
 
 static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 {
-	uint64_t calls = g->v[SIZE] / g->v[BS], i = (k - 1) % (calls + 1);
+	uint64_t calls = g->plan.calls, i = (k - 1) % (calls + 1);
 	uint64_t pass = (k - 1) / (calls + 1);
 	uint32_t handle = gen_handle(proc, 0);
 

@@ -39,7 +39,7 @@ struct target_ops {
 	int (*op)(struct target *t, const struct op *o);
 	/* Everything is written; counters are final. */
 	int (*finish)(struct target *t);
-	/* NULL when the target counts nothing. */
+	/* Since begin(), until now or finish(); NULL when the target counts nothing. */
 	const struct counters *(*counters)(struct target *t);
 	/* Valid after finish; NULL when unknown. */
 	const struct target_extents *(*extents)(struct target *t);

@@ -261,9 +261,16 @@ static int image_finish(struct target *target)
 	return 0;
 }
 
+/* So far, while it runs. */
 static const struct counters *image_counters(struct target *target)
 {
-	return &of(target)->result;
+	struct image_target *t = of(target);
+
+	if (t->img != NULL) {
+		t->result = t->img->counters;
+		subtract(&t->result, &t->base);
+	}
+	return &t->result;
 }
 
 static const struct target_extents *image_extents(struct target *target)

@@ -124,6 +124,10 @@ TEST(folio_prepares_what_its_reads_are_to_find)
 	CHECK_INT(s.ops[OP_FSYNC], 1);
 	CHECK_INT(s.ops[OP_ADVISE], 1);
 	CHECK_INT(s.before, 6);
+	CHECK_INT(run("folio:mode=read,from=hole,size=3M,warm=yes", &s), 0);
+	CHECK_INT(s.ops[OP_WRITE], 3);
+	CHECK_INT(s.ops[OP_FTRUNCATE], 2);
+	CHECK_INT(s.before, 6);
 	CHECK_INT(run("folio:overwrite=yes,sync=yes,size=1M", &s), 0);
 	CHECK_INT(s.ops[OP_WRITE], 1 + 256);
 	CHECK_INT(s.ops[OP_FSYNC], 1 + 256);
