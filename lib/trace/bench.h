@@ -34,6 +34,7 @@ enum bench_kind {
 	BENCH_RATE_MB,    /* MiB a second, the calls alone */
 	BENCH_RATE_WHOLE, /* MiB a second until all of it is durable */
 	BENCH_SECONDS,    /* until all of it is durable */
+	BENCH_EXTENT,     /* blocks of an extent that writeback maps while calls are made */
 	BENCH_MARKS       /* inode marks for each 4 KiB */
 };
 
@@ -44,7 +45,8 @@ struct bench_measure {
 	const char *sources[EK_BENCH_SOURCES];
 };
 
-/* A number to show: counter up over counter or unit below. */
+/* A number to show: counter up over counter or unit below; calls are writes, where there are any.
+ */
 enum bench_below { BELOW_ONE, BELOW_CALLS, BELOW_PAGES, BELOW_COUNTER };
 struct bench_fact {
 	const char *name; /* NULL ends a list */
@@ -80,7 +82,8 @@ extern const struct bench_study bench_study1, bench_study2, bench_study3, bench_
 
 /* What came between the marks of a generator, and what the whole of it was. */
 struct bench_result {
-	uint64_t calls, bytes; /* reads and writes; bytes of whichever moved more */
+	uint64_t calls, writes; /* reads and writes; the latter alone */
+	uint64_t bytes;         /* of reads or of writes, whichever moved more */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t whole_ns; /* with writing out */
 	struct counters calls_c, whole_c;

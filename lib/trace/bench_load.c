@@ -98,10 +98,12 @@ static void note_call(struct load *l, const struct op *o)
 	if (!l->measuring || (o->code != OP_READ && o->code != OP_WRITE))
 		return;
 	l->r.calls++;
-	if (o->code == OP_READ)
+	if (o->code == OP_READ) {
 		l->read_bytes += o->len;
-	else
+	} else {
 		l->written_bytes += o->len;
+		l->r.writes++;
+	}
 }
 
 static int tell(struct load *l, const struct op *o, int rc)

@@ -118,6 +118,9 @@ static double value_of(enum bench_kind kind, const struct bench_result *r)
 		return over(bytes / 1048576, whole_s);
 	case BENCH_SECONDS:
 		return whole_s;
+	case BENCH_EXTENT:
+		return over((double)r->calls_c.v[COUNTER_WP_EXTENT_BLOCKS],
+			    (double)r->calls_c.v[COUNTER_DA_WRITE_PAGES_EXTENT]);
 	default:
 		return over((double)r->whole_c.v[COUNTER_MARK_INODE_DIRTY], bytes / 4096);
 	}
@@ -177,7 +180,7 @@ static double fact_of(const struct bench_fact *f, const struct bench_result *r)
 
 	switch (f->below) {
 	case BELOW_CALLS:
-		return over(up, (double)r->calls);
+		return over(up, (double)(r->writes != 0 ? r->writes : r->calls));
 	case BELOW_PAGES:
 		return over(up, (double)r->bytes / 4096);
 	case BELOW_COUNTER:
@@ -255,6 +258,17 @@ static void count_pairs(struct ek_bench_report *rep, const struct bench_cell *ce
 	}
 }
 
+/* A folder behind the study's systems counts nothing, so it has no measure of counters. */
+static bool has_row(const struct bench_study *study, const struct bench_series *s, size_t i,
+		    size_t m)
+{
+	enum bench_kind kind = study->measures[m].kind;
+
+	if (i >= study->nsystems && (kind == BENCH_MARKS || kind == BENCH_EXTENT))
+		return false;
+	return s->runs != 0 || s->why != NULL;
+}
+
 int bench_report_cell(struct ek_bench_report *rep, const struct bench_cell *cell,
 		      const struct bench_series *series, const struct bench_system *systems,
 		      size_t nsystems)
@@ -263,7 +277,7 @@ int bench_report_cell(struct ek_bench_report *rep, const struct bench_cell *cell
 
 	for (size_t m = 0; m < rep->study->nmeasures; m++) {
 		for (size_t i = 0; i < nsystems && rc == 0; i++)
-			if (series[i].runs != 0 || series[i].why != NULL)
+			if (has_row(rep->study, &series[i], i, m))
 				rc = one_row(rep, cell, series, systems, i, m);
 		for (size_t k = 0; k < EK_BENCH_SOURCES; k++)
 			count_pairs(rep, cell, series, m, k);

@@ -41,7 +41,7 @@ static bool cell(size_t i, const struct ek_bench_options *opt, struct bench_cell
 	if (i != 0)
 		return false;
 	snprintf(ret->name, sizeof(ret->name), "dd bs=8K");
-	snprintf(ret->spec, sizeof(ret->spec), "dd:bs=8K,count=%llu,procs=%u,end=sync",
+	snprintf(ret->spec, sizeof(ret->spec), "dd:bs=8K,count=%llu,procs=%u,warm=yes,end=sync",
 		 (unsigned long long)count, opt->procs);
 	ret->dirty = bytes * opt->procs / 12;
 	ret->background = ret->dirty / 2;

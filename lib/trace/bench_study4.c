@@ -55,8 +55,8 @@ static bool cell(size_t i, const struct ek_bench_options *opt, struct bench_cell
 	if (i > 1)
 		return false;
 	snprintf(ret->name, sizeof(ret->name), "%u stream%s", streams, streams > 1 ? "s" : "");
-	snprintf(ret->spec, sizeof(ret->spec), "appenders:procs=%u,size=%llu,end=sync", streams,
-		 (unsigned long long)size);
+	snprintf(ret->spec, sizeof(ret->spec), "appenders:procs=%u,size=%llu,warm=yes,end=sync",
+		 streams, (unsigned long long)size);
 	size *= streams;
 	ret->memory = 2 * size + ((uint64_t)64 << 20);
 	ret->image_bytes = size * 5 / 4 + ((uint64_t)256 << 20);

@@ -29,6 +29,7 @@ struct generated {
 	uint64_t at, first, total; /* items handed out; where "measure" stands; all of them */
 	uint64_t proc, step;       /* whose turn it is, and which of its steps */
 	uint64_t end;              /* of enum end */
+	uint64_t warm, setup;      /* steps that warm; those and the generator's that prepare */
 };
 
 enum end { END_NONE, END_SYNC, END_CLOSE };
@@ -55,6 +56,11 @@ void gen_io(struct op *o, enum op_code code, uint32_t handle, uint64_t off, uint
 	o->handle = handle;
 	o->off = off;
 	o->len = len;
+}
+
+void gen_fill(struct op *o, uint32_t handle, uint64_t k, uint64_t size)
+{
+	gen_io(o, OP_WRITE, handle, k * GEN_FILL, MIN(GEN_FILL, size - k * GEN_FILL));
 }
 
 /* Four rounds over the two halves of the next even power of two mix the number and are their own
@@ -88,7 +94,7 @@ static void make_tail(struct generated *s, uint64_t i)
 	struct op *o = &s->op;
 
 	o->thread = 1;
-	o->time = (s->g.plan.setup + s->g.plan.steps) * s->g.ns;
+	o->time = (s->setup + s->g.plan.steps) * s->g.ns;
 	if (i == 0) {
 		o->code = OP_MARK;
 		o->plain = 0;
@@ -109,8 +115,21 @@ static void make_measure(struct generated *s)
 	o->code = OP_MARK;
 	o->plain = 0;
 	o->thread = 1;
-	o->time = s->g.plan.setup * s->g.ns;
+	o->time = s->setup * s->g.ns;
 	o->name = (struct op_str){GENERATE_MEASURE, sizeof(GENERATE_MEASURE) - 1};
+}
+
+/* Behind the open: the file is filled, then cut to nothing. */
+static void make_step(struct generated *s)
+{
+	uint32_t handle = gen_handle(s->proc, 0);
+
+	if (s->step == 0 || s->step > s->warm)
+		s->g.is->step(&s->g, s->proc, s->step == 0 ? 0 : s->step - s->warm, &s->op);
+	else if (s->step < s->warm)
+		gen_fill(&s->op, handle, s->step - 1, s->g.plan.size);
+	else
+		gen_io(&s->op, OP_FTRUNCATE, handle, 0, 0);
 }
 
 /* Most ops are plain, and then the last one has nothing to be cleared. */
@@ -123,14 +142,14 @@ static void make_op(struct generated *s)
 		op_clear(o);
 	if (s->at == s->first) {
 		make_measure(s);
-	} else if (s->step == p->setup + p->steps) {
+	} else if (s->step == s->setup + p->steps) {
 		make_tail(s, s->at - 1 - s->step * p->procs);
 	} else {
 		o->thread = (uint32_t)s->proc + 1;
 		o->time = s->step * s->g.ns;
 		if (s->proc != 0)
 			o->time += s->proc * s->g.ns / p->procs;
-		s->g.is->step(&s->g, s->proc, s->step, o);
+		make_step(s);
 		s->proc = s->proc + 1 < p->procs ? s->proc + 1 : 0;
 		s->step += s->proc == 0;
 	}
@@ -175,34 +194,37 @@ static const struct op_source_ops generated_ops = {
     .where = generated_where,
 };
 
-static const struct gen_key *key_named(const struct gen *g, const char *name, uint64_t *ret)
+/* The value of a key, 0 when the generator has none of that name. */
+static void key_named(const struct gen *g, const char *name, uint64_t *ret)
 {
+	*ret = 0;
 	for (unsigned i = 0; g->is->keys[i].name != NULL; i++) {
 		if (strcmp(g->is->keys[i].name, name) == 0) {
 			*ret = g->v[i];
-			return &g->is->keys[i];
+			return;
 		}
 	}
-	*ret = 0;
-	return NULL;
 }
 
 /* All numbers that come of the keys' values fit. */
 static int check_plan(struct generated *s, struct diag *d)
 {
 	struct gen *g = &s->g;
-	uint64_t ns, steps;
+	uint64_t ns, steps, warm;
 
 	key_named(g, "ns", &ns);
 	key_named(g, "end", &s->end);
+	key_named(g, "warm", &warm);
 	g->ns = ns != 0 ? ns : CALL_NS + g->plan.bytes / BYTES_A_NS;
-	if (g->plan.steps > STEPS_MAX || g->plan.setup > STEPS_MAX)
+	s->warm = warm != 0 ? gen_fills(g->plan.size) + 1 : 0;
+	s->setup = g->plan.setup + s->warm;
+	if (g->plan.steps > STEPS_MAX || s->setup > STEPS_MAX)
 		return diag_set(d, -EINVAL, "generate: %s: more than 2^40 calls", g->is->name);
-	steps = g->plan.steps + g->plan.setup;
+	steps = g->plan.steps + s->setup;
 	if (steps > DURATION_MAX / g->ns || steps > DURATION_MAX / g->plan.procs)
 		return diag_set(d, -EINVAL, "generate: %s: %llu calls take too long", g->is->name,
 				(unsigned long long)steps);
-	s->first = g->plan.setup * g->plan.procs;
+	s->first = s->setup * g->plan.procs;
 	s->total = steps * g->plan.procs + 2;
 	s->total += s->end == END_SYNC    ? 1
 		    : s->end == END_CLOSE ? g->plan.procs * g->plan.files

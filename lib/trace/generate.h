@@ -41,6 +41,7 @@ struct gen_plan {
 	uint64_t bytes;        /* that one call moves, for the clock */
 	uint64_t files;        /* that one process has open at the end: 1 or 2 */
 	uint64_t calls;        /* of a pass, for the generator itself */
+	uint64_t size;         /* of the file, for the key "warm" */
 };
 
 /* A generator at work: values in the order of its keys. */
@@ -57,7 +58,8 @@ struct generator {
 	const struct gen_key *keys; /* the last has no name */
 	/* Fills plan; -EINVAL with a story when values do not go together. */
 	int (*plan)(struct gen *g, struct diag *d);
-	/* Step k (below setup + steps) of a process.  *o is clear but for time and thread. */
+	/* Step k (below setup + steps) of a process; step 0 opens handle 0.  *o is clear but for
+	 * time and thread. */
 	void (*step)(struct gen *g, uint64_t proc, uint64_t k, struct op *o);
 };
 
@@ -68,6 +70,14 @@ extern const struct generator generator_fstime, generator_dd, generator_folio, g
 int generate_open(const char *spec, struct diag *d, struct op_source **ret);
 
 /* ---- for generators ---- */
+
+/* Calls of 1 MiB that fill a file of that size, and number k of them. */
+#define GEN_FILL ((uint64_t)1 << 20)
+static inline uint64_t gen_fills(uint64_t size)
+{
+	return size / GEN_FILL + (size % GEN_FILL != 0);
+}
+void gen_fill(struct op *o, uint32_t handle, uint64_t k, uint64_t size);
 
 /* Keys that most have. */
 #define GEN_KEY_PROCS(n)                                                            \
@@ -82,6 +92,11 @@ int generate_open(const char *spec, struct diag *d, struct op_source **ret);
 #define GEN_KEY_END                                                                       \
 	{                                                                                 \
 		"end", GEN_WORD, 0, 0, 2, "none|sync|close", "what follows the last call" \
+	}
+#define GEN_KEY_WARM                                                                    \
+	{                                                                               \
+		"warm", GEN_WORD, 0, 0, 1, "no|yes",                                    \
+		    "fill the file and cut it to nothing first: memory was used before" \
 	}
 #define GEN_KEYS_END                                  \
 	{                                             \

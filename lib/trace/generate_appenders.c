@@ -5,12 +5,13 @@
 #include "base/diag.h"
 #include "trace/generate.h"
 
-enum key { PROCS, SIZE, BS, NS, END };
+enum key { PROCS, SIZE, BS, WARM, NS, END };
 
 static const struct gen_key keys[] = {
     GEN_KEY_PROCS(16),
     {"size", GEN_SIZE, 64 << 20, 1, (uint64_t)1 << 44, NULL, "that each file grows to"},
     {"bs", GEN_SIZE, 4096, 1, 1 << 30, NULL, "bytes of one call"},
+    GEN_KEY_WARM,
     GEN_KEY_NS,
     GEN_KEY_END,
     GEN_KEYS_END,
@@ -27,6 +28,7 @@ static int plan(struct gen *g, struct diag *d)
 	    .steps = g->v[SIZE] / g->v[BS],
 	    .bytes = g->v[BS],
 	    .files = 1,
+	    .size = g->v[SIZE],
 	};
 	return 0;
 }

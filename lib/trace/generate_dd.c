@@ -2,7 +2,7 @@
 /* dd: one new file, written from its start to its end in calls of one length. */
 #include "trace/generate.h"
 
-enum key { BS, COUNT, CONV, PROCS, NS, END };
+enum key { BS, COUNT, CONV, PROCS, WARM, NS, END };
 enum conv { CONV_NONE, CONV_FDATASYNC, CONV_FSYNC };
 
 static const struct gen_key keys[] = {
@@ -10,6 +10,7 @@ static const struct gen_key keys[] = {
     {"count", GEN_SIZE, 8192, 1, (uint64_t)1 << 38, NULL, "calls; K and M as in dd"},
     {"conv", GEN_WORD, 0, 0, 2, "none|fdatasync|fsync", "how the file is made durable"},
     GEN_KEY_PROCS(1),
+    GEN_KEY_WARM,
     GEN_KEY_NS,
     GEN_KEY_END,
     GEN_KEYS_END,
@@ -23,6 +24,7 @@ static int plan(struct gen *g, struct diag *d)
 	    .steps = g->v[COUNT] + (g->v[CONV] != CONV_NONE),
 	    .bytes = g->v[BS],
 	    .files = 1,
+	    .size = g->v[BS] * g->v[COUNT],
 	};
 	return 0;
 }

@@ -7,11 +7,8 @@
  */
 #include <errno.h>
 
-#include "base/check.h"
 #include "base/diag.h"
 #include "trace/generate.h"
-
-#define FILL ((uint64_t)1 << 20) /* bytes of a call that prepares the file */
 
 enum key { MODE, BS, SIZE, PASSES, FROM, OVERWRITE, SYNC, WARM, PROCS, NS, END };
 enum mode { MODE_WRITE, MODE_READ };
@@ -25,9 +22,7 @@ static const struct gen_key keys[] = {
     {"from", GEN_WORD, 0, 0, 2, "hole|memory|disk", "where reads find the bytes"},
     {"overwrite", GEN_WORD, 0, 0, 1, "no|yes", "write the file before"},
     {"sync", GEN_WORD, 0, 0, 1, "no|yes", "fsync after each write"},
-    {"warm", GEN_WORD, 0, 0, 1, "no|yes",
-     "fill the file first and cut it to nothing, for memory "
-     "that was touched"},
+    GEN_KEY_WARM,
     GEN_KEY_PROCS(1),
     GEN_KEY_NS,
     GEN_KEY_END,
@@ -39,28 +34,20 @@ static bool is_read(const struct gen *g)
 	return g->v[MODE] == MODE_READ;
 }
 
-/* Calls that fill a file. */
-static uint64_t whole(const struct gen *g)
-{
-	return (g->v[SIZE] + FILL - 1) / FILL;
-}
-
 /* Calls that write the file before it is measured. */
 static uint64_t fills(const struct gen *g)
 {
 	bool filled = is_read(g) ? g->v[FROM] != FROM_HOLE : g->v[OVERWRITE] != 0;
 
-	return filled ? whole(g) : 0;
+	return filled ? gen_fills(g->v[SIZE]) : 0;
 }
 
-/* Open; writes that warm, and a cut; a hole's size, or writes, fsync and the drop. */
+/* Open; a hole's size, or writes, fsync and the drop. */
 static uint64_t setup_of(const struct gen *g)
 {
-	uint64_t n = 1 + (g->v[WARM] != 0 ? whole(g) + 1 : 0);
-
 	if (is_read(g) && g->v[FROM] == FROM_HOLE)
-		return n + 1;
-	return n + (fills(g) != 0 ? fills(g) + 1 : 0) + (is_read(g) && g->v[FROM] == FROM_DISK);
+		return 2;
+	return 1 + (fills(g) != 0 ? fills(g) + 1 : 0) + (is_read(g) && g->v[FROM] == FROM_DISK);
 }
 
 static int plan(struct gen *g, struct diag *d)
@@ -80,23 +67,22 @@ static int plan(struct gen *g, struct diag *d)
 	    .bytes = g->v[BS],
 	    .files = 1,
 	    .calls = calls,
+	    .size = g->v[SIZE],
 	};
 	return 0;
 }
 
-static void fill(const struct gen *g, uint32_t handle, uint64_t k, struct op *o)
+static void prepare(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 {
-	gen_io(o, OP_WRITE, handle, k * FILL, MIN(FILL, g->v[SIZE] - k * FILL));
-}
+	uint32_t handle = gen_handle(proc, 0);
 
-/* Step k behind the open and the warming. */
-static void prepare(struct gen *g, uint32_t handle, uint64_t k, struct op *o)
-{
-	if (fills(g) == 0) {
+	if (k == 0) {
+		gen_open(g, o, handle, "folio", proc, OPF_CREAT | OPF_TRUNC);
+	} else if (fills(g) == 0) {
 		gen_io(o, OP_FTRUNCATE, handle, 0, g->v[SIZE]);
-	} else if (k < fills(g)) {
-		fill(g, handle, k, o);
-	} else if (k == fills(g)) {
+	} else if (k <= fills(g)) {
+		gen_fill(o, handle, k - 1, g->v[SIZE]);
+	} else if (k == fills(g) + 1) {
 		gen_io(o, OP_FSYNC, handle, 0, 0);
 	} else {
 		gen_io(o, OP_ADVISE, handle, 0, g->v[SIZE]);
@@ -105,28 +91,13 @@ static void prepare(struct gen *g, uint32_t handle, uint64_t k, struct op *o)
 	}
 }
 
-static void set_up(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
-{
-	uint64_t warm = g->v[WARM] != 0 ? whole(g) + 1 : 0;
-	uint32_t handle = gen_handle(proc, 0);
-
-	if (k == 0)
-		gen_open(g, o, handle, "folio", proc, OPF_CREAT | OPF_TRUNC);
-	else if (k < warm)
-		fill(g, handle, k - 1, o);
-	else if (k == warm)
-		gen_io(o, OP_FTRUNCATE, handle, 0, 0);
-	else
-		prepare(g, handle, k - 1 - warm, o);
-}
-
 static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 {
 	uint64_t calls = g->plan.calls;
 	uint32_t handle = gen_handle(proc, 0);
 
 	if (k < g->plan.setup) {
-		set_up(g, proc, k, o);
+		prepare(g, proc, k, o);
 		return;
 	}
 	k -= g->plan.setup;

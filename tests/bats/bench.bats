@@ -17,7 +17,7 @@ small=(--scale 1 --runs 1)
 	need_json
 	for study in 1 2 4; do
 		x 0 bench "${small[@]}" --json "$study"
-		equal "$(json 'all(r["value"] is not None or "not available" in r["verdict"] for r in d["rows"])')" True
+		equal "$(json 'all(r["value"] is not None or "not available" in r["why"] for r in d["rows"])')" True
 		equal "$(json 'any(r["value"] is not None for r in d["rows"])')" True
 	done
 	x 0 bench "${small[@]}" --json --only "write cache" 3
