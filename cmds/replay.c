@@ -18,7 +18,7 @@ struct replay_opts {
 	int clock;
 	struct opt_list set;
 	struct opt_num memory, background, dirty, hz, phase;
-	const char *stop_after, *initial, *extents, *root, *compare, *umask, *policy;
+	const char *stop_after, *initial, *extents, *root, *compare, *umask, *policy, *pace;
 	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all, dry;
 };
 
@@ -47,6 +47,9 @@ static const struct opt replay_options[] = {
 	     N_("the write path of a kernel, see extkit policy list; usually linux-6.18")),
     OPT_LIST(T, set, 0, "set", N_("SWITCH=VALUE"),
 	     N_("one thing about it, see extkit policy show")),
+    OPT_TEXT(T, pace, 0, "pace", N_("EXTENT:PAGE"),
+	     N_("let background writeback take that many ns for an extent and for a page, while "
+		"writers go on; usually it takes no time")),
     OPT_FLAG(T, nodelalloc, 0, "nodelalloc", N_("allocate when data are written to the cache")),
     OPT_FLAG(T, dioread_lock, 0, "dioread-lock", N_("allocate written extents, as older ext4 did")),
     OPT_FLAG(T, no_stores, 0, "no-stores", N_("leave stores through mappings out")),
@@ -79,6 +82,25 @@ static int set_umask(struct run *run, const char *text, struct ek_replay_options
 	if (*text < '0' || *text > '7' || *end != '\0' || mask > 0777)
 		return fail_usage(run, _("--umask: '%s' is no octal mask"), text);
 	opt->umask = mask != 0 ? (uint32_t)mask : UINT32_MAX;
+	return EXIT_DONE;
+}
+
+static int set_pace(struct run *run, const char *text, struct ek_replay_options *opt)
+{
+	unsigned long long extent, page;
+	char *end;
+
+	if (text == NULL)
+		return EXIT_DONE;
+	errno = 0;
+	extent = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != ':' || end[1] < '0' || end[1] > '9')
+		return fail_usage(run, _("--pace: '%s' is not EXTENT:PAGE in nanoseconds"), text);
+	page = strtoull(end + 1, &end, 10);
+	if (errno != 0 || *end != '\0' || extent > 1000000000 || page > 1000000000)
+		return fail_usage(run, _("--pace: '%s' is not EXTENT:PAGE in nanoseconds"), text);
+	opt->pace_extent_ns = extent;
+	opt->pace_page_ns = page;
 	return EXIT_DONE;
 }
 
@@ -158,6 +180,8 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 		code = fail_usage(run, _("--hz: at most 1000000"));
 	if (code == EXIT_DONE)
 		code = set_umask(run, o->umask, opt);
+	if (code == EXIT_DONE)
+		code = set_pace(run, o->pace, opt);
 	opt->flags = flags_of(o);
 	opt->clock = (unsigned)o->clock;
 	opt->initial = o->initial;

@@ -121,7 +121,9 @@
 	X(BUFFERS_WALKED, "ek.buffers_walked")                             \
 	X(PAGE_LOCKS, "ek.page_locks")                                     \
 	X(READAHEAD_FOLIOS, "ek.readahead_folios")                         \
-	X(THROTTLES, "ek.throttles")
+	X(THROTTLES, "ek.throttles")                                       \
+	X(BUDGET_OVERRUNS, "ek.budget_overruns")                           \
+	X(BUDGET_OVERRUN_PAGES, "ek.budget_overrun_pages")
 
 enum counter {
 #define X(id, name) COUNTER_##id,

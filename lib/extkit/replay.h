@@ -93,6 +93,10 @@ struct ek_replay_options {
 	const char *policy;
 	const char *const *set;
 	size_t nset;
+	/* Time that background writeback takes for an extent and for each of its pages, on the
+	 * virtual clock, while writers go on; both 0: none.  What happens when a flusher and a
+	 * writer run after each other can be seen with it only. */
+	uint64_t pace_extent_ns, pace_page_ns;
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",

@@ -56,6 +56,7 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	pc->task = task;
 	pc->policy = img->opts.policy;
 	pc->faults = cfg->faults;
+	pc->pace = cfg->pace;
 	pc->generation = generation_of(pc->policy->write);
 	pc->counters = &img->counters;
 	pc->records.size = sizeof(struct mapping);
@@ -64,8 +65,11 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	list_init(&pc->clean);
 	list_init(&pc->backed);
 	configure(pc, cfg);
-	rc = fpool_open(pc->limit * PAGE_BYTES, d, &pc->pool);
+	rc = flusher_open(pc, d);
+	if (rc == 0)
+		rc = fpool_open(pc->limit * PAGE_BYTES, d, &pc->pool);
 	if (rc < 0) {
+		free(pc->run);
 		free(pc);
 		return rc;
 	}
@@ -78,6 +82,7 @@ static void mapping_free(struct mapping *m)
 {
 	struct folio *f;
 
+	flusher_forget(m);
 	while ((f = mapping_next(m, TAG_HEAD, 0, UINT32_MAX)) != NULL)
 		folio_drop(f);
 	list_remove(&m->wb);
@@ -103,6 +108,7 @@ void pc_close(struct pagecache *pc)
 	}
 	pool_end(&pc->records);
 	fpool_close(pc->pool);
+	free(pc->run);
 	free(pc);
 }
 

@@ -18,6 +18,10 @@ void mapping_evict(struct ek_inode *inode);
 /* Memory is short: writes some dirty folios and waits for them. */
 int flush_some(struct pagecache *pc);
 
+/* The flusher's state, when it has a pace; what runs on a mapping that goes is given up. */
+int flusher_open(struct pagecache *pc, struct diag *d);
+void flusher_forget(struct mapping *m);
+
 /* Called once per chunk of a write: starts the flusher and throttles. */
 int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages);
 

@@ -236,7 +236,8 @@ static int leave_inode(struct task *t, struct mapping *m)
 		rc = data_write_out(inode, 0, UINT64_MAX);
 	if (rc < 0 || !inode_is_inline(inode))
 		return rc;
-	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE, map_credits(inode, 1, 1) + inode_logs_data(inode), 0, &h);
+	rc = task_start_inode(t, inode, HANDLE_WRITE_PAGE,
+			      map_credits(inode, 1, 1) + inode_logs_data(inode), 0, &h);
 	if (rc < 0)
 		return rc;
 	f = first_folio(t, m, &rc);

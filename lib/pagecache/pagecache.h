@@ -39,7 +39,14 @@ struct pc_faults {
 	bool short_copy;        /* it just did */
 };
 
+/* Time that background writeback takes, on the image's clock; all 0: none, a call is done when it
+ * begins. */
+struct pc_pace {
+	uint64_t extent_ns, page_ns;
+};
+
 struct pc_config {
+	struct pc_pace pace;
 	struct pc_faults faults;
 	size_t memory;             /* bytes of cache; 0: 1 GiB */
 	size_t backed;             /* bytes of it to have memory behind them before clean folios
@@ -80,8 +87,10 @@ struct pagecache {
 	uint32_t ra_pages, ra_request; /* as in pc_config */
 	uint32_t writes_in_flight;     /* bios of data */
 	struct pc_faults faults;
-	uint32_t uncharged; /* pages dirtied since the last throttle check */
-	int error;          /* first failed write of data since the last fsync that told it */
+	struct pc_pace pace;
+	struct flush_run *run; /* NULL without a pace */
+	uint32_t uncharged;    /* pages dirtied since the last throttle check */
+	int error;             /* first failed write of data since the last fsync that told it */
 };
 
 int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg, struct diag *d,

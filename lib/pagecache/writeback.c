@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writeback of one file, budget rule r2, wrap rule w1, ordered data, unwritten then convert
- * (delalloc-facts 4.2 to 4.6).
+ * Writeback of one file on folios with blocks: ordered data, unwritten then convert (delalloc-facts
+ * 4.2 to 4.6).
  *
- * 1. A pass without a handle writes folios that need no mapping.
+ * 1. From 4.16 on a pass without a handle writes folios that need no mapping.
  * 2. Then, per step: a handle, and an I/O-end with its reserved handle; prepare collects one extent
  * of dirty blocks that need places, submitting fully mapped folios on the way; map gives the extent
  * places and submits its folios; the size on disk follows.
@@ -18,34 +18,8 @@
 #include "fs/map.h"
 #include "io/bio.h"
 #include "pagecache/hooks.h"
-#include "pagecache/ioend.h"
 #include "pagecache/journalled.h"
-#include "pagecache/pagecache.h"
-
-#define EXTENT_BLOCKS 2048u /* one step maps at most this many */
-
-/* One call in progress. */
-struct pass {
-	struct task *t;
-	struct pagecache *pc;
-	struct mapping *m;
-	struct wbc *wbc;
-	struct data_bio bio;
-	struct ioend end; /* of the step that runs */
-	enum folio_tag tag;
-	uint32_t next, last; /* pages: where the walk is, where it ends */
-	uint64_t
-	    start_pos; /* bytes: everything before it was submitted; the next step begins here */
-	bool do_map, done; /* done: the range was scanned to its end */
-	/* The extent being collected: blocks, and what they are. */
-	uint32_t lblk, len;
-	bool delay;
-};
-
-static uint32_t page_of(uint64_t byte)
-{
-	return (uint32_t)MIN(byte >> PAGE_BITS, (uint64_t)UINT32_MAX);
-}
+#include "pagecache/pass.h"
 
 /* ---- submission ---- */
 
@@ -93,8 +67,18 @@ static void zero_tail(struct folio *f, uint64_t size)
 		memset(f->data + (size - pos), 0, pos + folio_bytes(f) - size);
 }
 
-/* A folio whose blocks are all mapped leaves: dirty blocks below the end of the file are sent. */
-static int submit_folio(struct pass *p, struct folio *f)
+static void spend_budget(struct pass *p, uint32_t pages)
+{
+	int64_t left = p->wbc->nr_to_write;
+
+	p->wbc->nr_to_write = left - pages;
+	if (left >= pages)
+		return;
+	count(p->pc->counters, COUNTER_BUDGET_OVERRUNS, left >= 0);
+	count(p->pc->counters, COUNTER_BUDGET_OVERRUN_PAGES, (uint64_t)(pages - MAX(left, 0)));
+}
+
+int pass_submit_folio(struct pass *p, struct folio *f)
 {
 	unsigned bits = pc_block_bits(p->pc);
 	uint64_t size = p->m->inode->size, pos = folio_pos(f);
@@ -115,115 +99,9 @@ static int submit_folio(struct pass *p, struct folio *f)
 	folio_clear(f, BLOCK_DIRTY, 0, f->blocks);
 	mapping_untag(p->m, f, TAG_TOWRITE);
 	folio_clear_dirty(f);
-	p->wbc->nr_to_write -= folio_pages(f);
+	spend_budget(p, folio_pages(f));
 	p->start_pos = MAX(p->start_pos, pos + folio_bytes(f));
 	return rc;
-}
-
-/* ---- collecting an extent ---- */
-
-/* The run of blocks from at, within limit, that are all in one state; *needy when they are dirty
- * and wait for a place, *delay when that place was only reserved. */
-static uint32_t state_run(struct folio *f, uint32_t at, uint32_t limit, bool *needy, bool *delay)
-{
-	uint32_t n = MIN(limit - at, folio_run(f, BLOCK_DIRTY, at));
-
-	*needy = false;
-	*delay = false;
-	if (!folio_test(f, BLOCK_DIRTY, at))
-		return n;
-	*delay = folio_test(f, BLOCK_DELAY, at);
-	*needy = *delay || folio_test(f, BLOCK_UNWRITTEN, at);
-	n = MIN(n, folio_run(f, BLOCK_DELAY, at));
-	return MIN(n, folio_run(f, BLOCK_UNWRITTEN, at));
-}
-
-enum step { STEP_GO, STEP_STOP };
-
-/* Blocks [at, ...) of the folio go into the extent; a folio that needs nothing is submitted. */
-static int collect_folio(struct pass *p, struct folio *f, uint32_t at, enum step *step)
-{
-	unsigned bits = pc_block_bits(p->pc);
-	uint64_t eof = (p->m->inode->size + (1u << bits) - 1) >> bits;
-	uint32_t base = folio_lblk(f, bits), limit;
-
-	*step = STEP_STOP;
-	limit = eof > base ? (uint32_t)MIN(eof - base, (uint64_t)f->blocks) : 0;
-	while (at < limit) {
-		bool needy, delay;
-		uint32_t run = state_run(f, at, limit, &needy, &delay);
-
-		if (!needy) {
-			if (p->len != 0)
-				return 0;
-			at += run;
-			continue;
-		}
-		if (!p->do_map)
-			return 0;
-		if (p->len == 0) {
-			p->lblk = base + at;
-			p->delay = delay;
-		} else if (base + at != p->lblk + p->len || delay != p->delay) {
-			return 0;
-		}
-		if (p->len == EXTENT_BLOCKS)
-			return 0;
-		run = MIN(run, EXTENT_BLOCKS - p->len);
-		p->len += run;
-		at += run;
-	}
-	if (p->len == 0) {
-		int rc = submit_folio(p, f);
-
-		if (rc < 0)
-			return rc;
-	}
-	if (eof <= base + f->blocks) {
-		p->done = true;
-		return 0;
-	}
-	*step = STEP_GO;
-	return 0;
-}
-
-/* True when the budget is used up by what was submitted and collected (rule r2). */
-static bool budget_spent(const struct pass *p)
-{
-	uint64_t collected = (uint64_t)p->len << pc_block_bits(p->pc) >> PAGE_BITS;
-
-	return !p->wbc->sync_all && p->wbc->nr_to_write <= (int64_t)collected;
-}
-
-/* Walks tagged folios until one extent is together, or the range or the budget ends. */
-static int prepare(struct pass *p)
-{
-	enum step step = STEP_GO;
-	struct folio *f;
-
-	p->len = 0;
-	p->next = page_of(p->start_pos);
-	while (step == STEP_GO) {
-		int rc;
-
-		f = p->next <= p->last ? mapping_next(p->m, p->tag, p->next, p->last) : NULL;
-		if (f == NULL) {
-			p->done = true;
-			break;
-		}
-		if (budget_spent(p))
-			break;
-		if (p->len != 0 && f->index != p->next)
-			break;
-		p->next = f->index + folio_pages(f);
-		if (p->len == 0)
-			p->start_pos = folio_pos(f);
-		count(p->pc->counters, COUNTER_PAGE_LOCKS, 1);
-		rc = collect_folio(p, f, 0, &step);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
 }
 
 /* ---- mapping ---- */
@@ -233,15 +111,6 @@ static void settle(struct folio *f, uint32_t from, uint32_t n)
 {
 	folio_clear(f, BLOCK_DELAY, from, n);
 	folio_clear(f, BLOCK_UNWRITTEN, from, n);
-}
-
-/* What is left of a partly mapped folio becomes the next extent of this step. */
-static int collect_rest(struct pass *p, struct folio *f, uint32_t at)
-{
-	enum step step;
-
-	p->len = 0;
-	return collect_folio(p, f, at, &step);
 }
 
 /* Goes over the folios of a mapped run: settles their blocks and submits those that are complete.
@@ -270,7 +139,7 @@ static int submit_mapped(struct pass *p, const struct map *m)
 			rc = ioend_add(&p->end, at, n);
 		at += n;
 		if (rc == 0)
-			rc = collect_rest(p, f, from + n);
+			rc = pass_collect_rest(p, f, from + n);
 		if (rc < 0)
 			return rc;
 	}
@@ -355,6 +224,7 @@ static int map_step(struct pass *p)
 	unsigned rsv = map_writes_unwritten(inode) ? reserved_credits(p) : 0;
 	struct ioend *end = &p->end;
 	struct handle *h;
+	bool found;
 	int rc =
 	    task_start_inode(p->t, inode, HANDLE_WRITE_PAGE, map_writepage_credits(inode), rsv, &h);
 	int stop;
@@ -364,9 +234,12 @@ static int map_step(struct pass *p)
 	*end = (struct ioend){.inode = inode};
 	end->reserved = rsv != 0 ? handle_take_reserved(h) : NULL;
 	count(p->pc->counters, COUNTER_DA_WRITE_FOLIOS, 1);
-	rc = prepare(p);
-	if (rc == 0 && p->len != 0)
+	rc = pass_collect(p);
+	found = p->len != 0;
+	if (rc == 0 && found)
 		rc = map_and_submit(p);
+	if (p->pc->policy->pass == PASS_P0) /* ends with a step that found nothing to map */
+		p->done = !found;
 	/* -EAGAIN: the handle could not be made longer, what was mapped stays mapped. */
 	rc = handle_end(h, rc);
 	stop = data_bio_submit(&p->bio);
@@ -380,47 +253,32 @@ static int map_step(struct pass *p)
 	return rc < 0 ? rc : stop;
 }
 
-static int map_loop(struct pass *p)
+/* A step, tried again with what a commit gives back. */
+static int map_once(struct pass *p)
 {
-	unsigned tries = 0;
-	int rc = 0;
+	int rc;
 
-	while (!p->done && p->wbc->nr_to_write > 0 && rc == 0) {
-		rc = map_step(p);
-		if (rc == -ENOSPC && tries++ < 3 && jnl_commit_running(p->pc->img->jnl) == 1) {
-			/* Freed blocks came back with the commit. */
-			diag_clear(&p->pc->img->diag);
-			rc = -EAGAIN;
-		}
-		if (rc == -EAGAIN) {
-			p->done = false;
-			rc = 0;
-		}
+	if (p->paced)
+		bioq_plug(p->pc->img->bioq);
+	rc = map_step(p);
+	if (rc == -ENOSPC && p->retries++ < 3 && jnl_commit_running(p->pc->img->jnl) == 1) {
+		/* Freed blocks came back with the commit. */
+		diag_clear(&p->pc->img->diag);
+		rc = -EAGAIN;
+	}
+	if (p->paced) {
+		int end = bioq_unplug(p->pc->img->bioq);
+
+		rc = rc == 0 ? end : rc;
+	}
+	if (rc == -EAGAIN) {
+		p->done = false;
+		rc = 0;
 	}
 	return rc;
 }
 
-static int scan(struct pass *p, uint32_t first, uint32_t last)
-{
-	int rc, end;
-
-	p->done = false;
-	p->next = first;
-	p->last = last;
-	p->start_pos = (uint64_t)first << PAGE_BITS;
-	if (p->tag == TAG_TOWRITE)
-		mapping_tag_towrite(p->m, p->next, p->last);
-	bioq_plug(p->pc->img->bioq);
-	p->do_map = false;
-	rc = prepare(p);
-	end = data_bio_submit(&p->bio);
-	rc = rc < 0 ? rc : end;
-	p->do_map = true;
-	if (rc == 0)
-		rc = map_loop(p);
-	end = bioq_unplug(p->pc->img->bioq);
-	return rc < 0 ? rc : end;
-}
+/* ---- calls ---- */
 
 static void start_pass(struct pass *p, struct task *t, struct mapping *m, struct wbc *wbc)
 {
@@ -428,10 +286,58 @@ static void start_pass(struct pass *p, struct task *t, struct mapping *m, struct
 	p->pc = m->pc;
 	p->m = m;
 	p->wbc = wbc;
+	p->budget = budget_of(m->pc->policy->budget);
 	p->bio.pc = m->pc;
 	p->bio.flags = wbc->sync_all ? BIO_SYNC : 0;
 	p->bio.count = 0;
 	p->bio.len = 0;
+	p->scanning = false;
+	p->wrapped = false;
+	p->paced = false;
+	p->start_pos = 0;
+}
+
+/* Folios of the range that need no place are sent first, without a handle. */
+static int send_mapped(struct pass *p)
+{
+	int rc, end;
+
+	p->do_map = false;
+	rc = pass_collect(p);
+	end = data_bio_submit(&p->bio);
+	return rc < 0 ? rc : end;
+}
+
+static int begin_scan(struct pass *p, uint32_t first, uint32_t last)
+{
+	int rc = 0;
+
+	p->done = false;
+	p->scanning = true;
+	p->retries = 0;
+	p->next = first;
+	p->last = last;
+	p->start_pos = (uint64_t)first << PAGE_BITS;
+	if (p->tag == TAG_TOWRITE)
+		mapping_tag_towrite(p->m, p->next, p->last);
+	bioq_plug(p->pc->img->bioq);
+	if (p->pc->policy->pass == PASS_P1)
+		rc = send_mapped(p);
+	p->do_map = true;
+	if (p->paced) {
+		int end = bioq_unplug(p->pc->img->bioq);
+
+		rc = rc < 0 ? rc : end;
+	}
+	return rc;
+}
+
+static int end_scan(struct pass *p)
+{
+	bool plugged = p->scanning && !p->paced;
+
+	p->scanning = false;
+	return plugged ? bioq_unplug(p->pc->img->bioq) : 0;
 }
 
 /* Folios of an inline file are dirty only when a write found no room in the inode. */
@@ -446,30 +352,82 @@ static int leave_inode(struct task *t, struct ek_inode *inode)
 	return rc < 0 ? rc : handle_end(h, inline_destroy(t, inode));
 }
 
-int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
+int pass_open(struct pass *p, struct task *t, struct mapping *m, struct wbc *wbc)
 {
-	struct pass p;
-	uint32_t first;
-	int rc;
+	int rc = leave_inode(t, m->inode);
 
 	count(m->pc->counters, COUNTER_WRITEPAGES, 1);
 	count(m->pc->counters, COUNTER_WRITEPAGES_RESULT, 1);
-	if (m->dirty_pages == 0)
-		return 0;
-	rc = leave_inode(t, m->inode);
+	start_pass(p, t, m, wbc);
+	p->tag = wbc->sync_all || wbc->tagged ? TAG_TOWRITE : TAG_DIRTY;
+	p->begin = mapping_head(m, wbc->cyclic ? m->writeback_index : page_of(wbc->start));
+	return rc;
+}
+
+/* With a first pass an empty budget ends the steps; without one a step that finds nothing does. */
+static bool has_steps(const struct pass *p)
+{
+	return !p->done && (p->pc->policy->pass == PASS_P0 || p->wbc->nr_to_write > 0);
+}
+
+static bool may_wrap(const struct pass *p)
+{
+	return p->wbc->cyclic && p->begin != 0 && !p->wrapped &&
+	       (p->pc->policy->wrap == WRAP_W0 || p->wbc->nr_to_write > 0);
+}
+
+int pass_next(struct pass *p)
+{
+	int rc = 0;
+
+	if (!p->scanning)
+		rc = begin_scan(p, p->begin, p->wbc->cyclic ? UINT32_MAX : page_of(p->wbc->end));
+	if (rc == 0 && has_steps(p)) {
+		rc = map_once(p);
+		return rc < 0 ? rc : 1;
+	}
 	if (rc < 0)
 		return rc;
-	if (inode_logs_data(m->inode))
-		return journalled_writepages(t, m, wbc);
-	start_pass(&p, t, m, wbc);
-	p.tag = wbc->sync_all || wbc->tagged ? TAG_TOWRITE : TAG_DIRTY;
-	first = mapping_head(m, wbc->cyclic ? m->writeback_index : page_of(wbc->start));
-	rc = scan(&p, first, wbc->cyclic ? UINT32_MAX : page_of(wbc->end));
-	if (rc == 0 && wbc->cyclic && first != 0 && wbc->nr_to_write > 0)
-		rc = scan(&p, 0, first - 1);
+	rc = end_scan(p);
+	if (rc < 0 || !may_wrap(p))
+		return rc;
+	p->wrapped = true;
+	rc = begin_scan(p, 0, p->begin - 1);
+	return rc < 0 ? rc : 1;
+}
+
+int pass_close(struct pass *p, int rc)
+{
+	const struct wbc *wbc = p->wbc;
+	int end = end_scan(p);
+
 	if (wbc->cyclic || (wbc->start == 0 && wbc->end == UINT64_MAX && wbc->nr_to_write > 0))
-		m->writeback_index = page_of(p.start_pos);
-	return rc;
+		p->m->writeback_index = page_of(p->start_pos);
+	return rc < 0 ? rc : end;
+}
+
+int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
+{
+	struct pass p;
+	int rc;
+
+	if (m->dirty_pages == 0 || inode_logs_data(m->inode)) {
+		count(m->pc->counters, COUNTER_WRITEPAGES, 1);
+		count(m->pc->counters, COUNTER_WRITEPAGES_RESULT, 1);
+	}
+	if (m->dirty_pages == 0)
+		return 0;
+	if (inode_logs_data(m->inode)) {
+		rc = leave_inode(t, m->inode);
+		return rc < 0 ? rc : journalled_writepages(t, m, wbc);
+	}
+	rc = pass_open(&p, t, m, wbc);
+	if (rc < 0)
+		return rc;
+	do
+		rc = pass_next(&p);
+	while (rc == 1);
+	return pass_close(&p, rc);
 }
 
 /* A folio with a block that needs a place is left alone: the transaction that gives it one comes
@@ -483,13 +441,12 @@ int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
 	int rc = 0, end;
 
 	start_pass(&p, t, m, &wbc);
-	p.start_pos = 0;
 	count(m->pc->counters, COUNTER_WRITEPAGES, 1);
 	while (rc == 0 && (f = mapping_next(m, TAG_DIRTY, page, last)) != NULL) {
 		page = f->index + folio_pages(f);
 		if (!folio_any(f, BLOCK_DELAY, 0, f->blocks) &&
 		    !folio_any(f, BLOCK_UNWRITTEN, 0, f->blocks))
-			rc = submit_folio(&p, f);
+			rc = pass_submit_folio(&p, f);
 		if (page == 0)
 			break;
 	}

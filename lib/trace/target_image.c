@@ -346,6 +346,7 @@ static void set_options(struct image_target *t, const struct ek_replay_options *
 				      .tick_phase = opt->tick_phase % (1000000000u / hz),
 				      .policy = &t->policy};
 	t->pc_config = (struct pc_config){.memory = opt->memory,
+					  .pace = {opt->pace_extent_ns, opt->pace_page_ns},
 					  .background_pages = opt->background_bytes / PAGE_BYTES,
 					  .dirty_pages = opt->dirty_bytes / PAGE_BYTES};
 	t->umask = opt->umask == 0 ? 022 : opt->umask == UINT32_MAX ? 0 : opt->umask;

@@ -24,6 +24,7 @@ static uint8_t *model, *back, *payload;
 static uint64_t model_size;
 static uint64_t state;
 static uint32_t incompat_on, inode_size, cluster; /* of the image that start makes; 0: as usual */
+static uint64_t image_size;                       /* the same */
 
 static const struct image_opts usual = {.flags = IMAGE_WRITE, .now = {1700000100, 0}};
 
@@ -63,7 +64,7 @@ static inline void find_file(void)
 static inline void start(uint32_t block_size, const struct image_opts *opts,
 			 const struct pc_config *cfg)
 {
-	struct shape s = {.size = 48u << 20,
+	struct shape s = {.size = image_size != 0 ? image_size : 48u << 20,
 			  .block_size = block_size,
 			  .ro_compat_off = inode_size == 128 ? RO_COMPAT_EXTRA_ISIZE : 0,
 			  .incompat_on = incompat_on,
