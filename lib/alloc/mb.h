@@ -64,8 +64,9 @@ struct mb {
 	uint32_t *last_group;  /* stream goals */
 	unsigned goals;
 	struct locality *local;
-	struct list all;     /* every preallocation */
-	struct list pending; /* freed, not committed */
+	struct list all;        /* every preallocation */
+	struct rb_root windows; /* struct mb_window */
+	struct list pending;    /* freed, not committed */
 	uint64_t prealloc_free;
 };
 
@@ -95,6 +96,15 @@ static inline ek_pblk mb_block(const struct mb *mb, uint32_t group, uint32_t sta
 
 /* The buddy of a group, loaded; damaged groups fail. */
 int mb_load(struct mb *mb, uint32_t group, struct buddy **ret);
+
+/* Free clusters of a place, which are marked used in the buddy, become used on disk. */
+int mb_commit_place(struct mb *mb, struct handle *h, const struct place *p);
+/* Room by the counters for *clusters, or for a half, a quarter ... of them; -ENOSPC. */
+int mb_check_space(struct mb *mb, const struct mb_request *req, uint32_t *clusters);
+int mb_out_of_space(struct mb *mb, uint32_t clusters);
+
+/* The window is given up. */
+void mb_window_drop(struct mb *mb, struct mb_window *w);
 
 /* Group or inode preallocation, or none: sets flags (delalloc-facts 7.2). */
 void mb_choose_kind(struct search *s);

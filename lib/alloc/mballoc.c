@@ -423,33 +423,30 @@ static void begin(struct search *s, struct mb *mb, const struct mb_request *req,
 	s->orig_goal_len = s->goal.len;
 }
 
-/* The found clusters become used on disk. */
-static int commit(struct search *s, struct handle *h)
+int mb_commit_place(struct mb *mb, struct handle *h, const struct place *p)
 {
-	struct mb *mb = s->mb;
 	struct groups *gs = mb->gs;
-	uint32_t group = s->best.group;
 	struct buf *b;
 	void *view;
-	int rc = groups_block_bitmap(gs, group, &b);
+	int rc = groups_block_bitmap(gs, p->group, &b);
 
 	if (rc < 0)
 		return rc;
 	rc = handle_write(h, b, &view);
 	if (rc == 0) {
-		bitmap_set_range(view, (size_t)s->best.start, s->best.len);
-		gs->desc[group].flags &= (uint16_t)~GROUP_BLOCK_UNINIT;
-		gs->desc[group].free_clusters -= s->best.len;
-		gs->space.free -= s->best.len;
-		lagging_add(&gs->seen_clusters, -(int64_t)s->best.len);
-		groups_block_bitmap_changed(gs, group);
+		bitmap_set_range(view, (size_t)p->start, p->len);
+		gs->desc[p->group].flags &= (uint16_t)~GROUP_BLOCK_UNINIT;
+		gs->desc[p->group].free_clusters -= p->len;
+		gs->space.free -= p->len;
+		lagging_add(&gs->seen_clusters, -(int64_t)p->len);
+		groups_block_bitmap_changed(gs, p->group);
 		rc = handle_dirty(h, b);
 	}
 	buf_put(b);
-	return rc < 0 ? rc : groups_update(gs, h, group);
+	return rc < 0 ? rc : groups_update(gs, h, p->group);
 }
 
-static int out_of_space(struct mb *mb, uint32_t clusters)
+int mb_out_of_space(struct mb *mb, uint32_t clusters)
 {
 	uint32_t len = clusters << mb->geom->cluster_bits;
 
@@ -459,8 +456,7 @@ static int out_of_space(struct mb *mb, uint32_t clusters)
 			len, len);
 }
 
-/* Room by the counters; a request for more than there is asks for half, and so on. */
-static int check_space(struct mb *mb, const struct mb_request *req, uint32_t *clusters)
+int mb_check_space(struct mb *mb, const struct mb_request *req, uint32_t *clusters)
 {
 	unsigned flags = ((req->flags & MB_ROOT) != 0 ? SPACE_ROOT : 0) |
 			 ((req->flags & MB_USE_RESERVED) != 0 ? SPACE_RESERVE : 0);
@@ -487,7 +483,7 @@ int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req,
 	int rc;
 
 	count(mb->counters, COUNTER_REQUEST_BLOCKS, 1);
-	rc = check_space(mb, req, &want);
+	rc = mb_check_space(mb, req, &want);
 	for (unsigned tries = 0; rc == 0; tries++) {
 		begin(&s, mb, req, want);
 		mb_choose_kind(&s);
@@ -500,11 +496,11 @@ int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req,
 		if (rc < 0 || s.status == SCAN_FOUND)
 			break;
 		if (tries == 3 || !mb_discard_some(mb))
-			rc = out_of_space(mb, want);
+			rc = mb_out_of_space(mb, want);
 	}
 	if (rc < 0)
 		return rc;
-	rc = commit(&s, h);
+	rc = mb_commit_place(mb, h, &s.best);
 	if (rc < 0)
 		return rc;
 	*ret = (ek_pblk){mb_block(mb, s.best.group, (uint32_t)s.best.start).v + in};

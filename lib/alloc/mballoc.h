@@ -16,9 +16,21 @@
 
 struct mb;
 
+/* ext3's reservation window: blocks near the end of a file that grows, which other files' windows
+ * do not overlap.  In memory only. */
+struct mb_window {
+	struct rb_node node; /* in mb.windows by start */
+	uint64_t start;
+	uint32_t len;        /* 0: none */
+	uint32_t want, hits; /* blocks that the next one should have; taken from this one */
+};
+
 /* The allocator's part of an in-core inode. */
 struct mb_inode {
 	struct rb_root pas; /* preallocations by logical start */
+	struct mb_window window;
+	uint32_t last_lblk; /* of what was taken last by ext3's rules, */
+	uint64_t last_pblk; /* and where; 0: nothing yet */
 };
 
 /* Flags as ext4_request_blocks prints them. */
@@ -87,6 +99,13 @@ void mb_inode_init(struct mb_inode *mi);
  * -ENOSPC after discarding preallocations and retrying; d tells how many blocks are missing. */
 int mb_new_blocks(struct mb *mb, struct handle *h, const struct mb_request *req, ek_pblk *ret,
 		  uint32_t *len);
+
+/* The same by ext3's rules (alloc/window.c): a run from the goal on, or in the window of
+ * req->inode, or from the first free block after it.  Fewer blocks than asked for are no failure.
+ * Without clusters only; what was asked for is checked against the free space, preallocation is not
+ * used. */
+int mb_window_blocks(struct mb *mb, struct handle *h, const struct mb_request *req, ek_pblk *ret,
+		     uint32_t *len);
 
 /* Frees the clusters that a run touches.  They become usable for new requests when the handle's
  * transaction commits (at once for a journal of kind none).  metadata: extent, index, folder and

@@ -428,7 +428,7 @@ void mb_settle_prealloc(struct search *s)
 
 void mb_inode_init(struct mb_inode *mi)
 {
-	rb_init(&mi->pas);
+	*mi = (struct mb_inode){0};
 }
 
 void mb_discard_inode(struct mb *mb, struct mb_inode *mi)
@@ -437,6 +437,7 @@ void mb_discard_inode(struct mb *mb, struct mb_inode *mi)
 
 	if (mb == NULL)
 		return;
+	mb_window_drop(mb, &mi->window);
 	while ((n = rb_first(&mi->pas)) != NULL)
 		release_inode_pa(mb, node_pa(n));
 }

@@ -113,7 +113,10 @@
 	X(TS_UPDATES, "ek.timestamp_updates")                              \
 	X(JOURNAL_START_REQUESTED, "ek.journal_start_requested")           \
 	X(NESTED_JOINS, "ek.nested_joins")                                 \
+	X(MARK_REQUESTS, "ek.mark_requests")                               \
 	X(INODE_SERIALISE, "ek.inode_serialise")                           \
+	X(INODE_CSUM, "ek.inode_csum")                                     \
+	X(FIRST_DIRTY_IN_TID, "ek.first_dirty_in_tid")                     \
 	X(RESERVE_BLOCKS, "ek.reserved_blocks")                            \
 	X(RELEASE_BLOCKS, "ek.released_blocks")                            \
 	X(CLAIM_BLOCKS, "ek.claimed_blocks")                               \
@@ -137,6 +140,7 @@ enum counter {
 	X(WRITE_END, "write_end")     \
 	X(TIMESTAMP, "timestamp")     \
 	X(QUOTA_CLAIM, "quota_claim") \
+	X(QUOTA_GIVE_BACK, "quota_give_back") \
 	X(EXT_INSERT, "ext_insert")   \
 	X(IND_SPLICE, "ind_splice")   \
 	X(EXT_CONVERT, "ext_convert") \

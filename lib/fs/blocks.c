@@ -19,8 +19,7 @@ static unsigned space_flags(const struct task *t)
 	return t->privileged ? SPACE_ROOT : 0;
 }
 
-/* i_blocks changed: the kernel's quota layer dirties the inode through its own nested handle. */
-static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
+int inode_charge(struct task *t, struct ek_inode *inode, int64_t blocks, enum mark_site site)
 {
 	struct handle *h;
 	int rc;
@@ -30,8 +29,13 @@ static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
 	rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
 	if (rc < 0)
 		return rc;
-	rc = inode_mark_dirty(t, inode, MARK_QUOTA_CLAIM);
+	rc = inode_mark_dirty(t, inode, site);
 	return handle_end(h, rc);
+}
+
+static int charge(struct task *t, struct ek_inode *inode, int64_t blocks)
+{
+	return inode_charge(t, inode, blocks, MARK_QUOTA_CLAIM);
 }
 
 /* Data that were reserved are charged when their reservation is claimed. */

@@ -12,6 +12,10 @@
 int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request *req, ek_pblk *ret,
 		       uint32_t *len);
 
+/* i_blocks changes by so many blocks: the kernel's quota layer dirties the inode through a nested
+ * handle of its own. */
+int inode_charge(struct task *t, struct ek_inode *inode, int64_t blocks, enum mark_site site);
+
 /* Gives back what inode_alloc_blocks granted with these flags and nothing maps yet. */
 void inode_unalloc_blocks(struct task *t, struct ek_inode *inode, unsigned mb_flags, ek_pblk pblk,
 			  uint32_t len);

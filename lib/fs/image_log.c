@@ -10,6 +10,7 @@
 #include "fs/inode.h"
 #include "fs/journal_dev.h"
 #include "fs/map.h"
+#include "fs/policy.h"
 
 static int ordered_data(void *ctx, struct jnl_inode *ji)
 {
@@ -126,16 +127,30 @@ static int open_external(struct ek_image *img)
 	return rc < 0 ? rc : jnl_open(&cfg, &img->jnl);
 }
 
+/* The journal is there and stays as it is.  What it holds would be replayed over what is written
+ * now, so it must hold nothing. */
+static int leave_journal(struct ek_image *img)
+{
+	if (geom_incompat(&img->geom, INCOMPAT_RECOVER))
+		return diag_set(&img->diag, -EROFS,
+				"refused: the journal cannot be left alone, it wants recovery");
+	return 0;
+}
+
 int image_open_journal(struct task *t)
 {
 	struct ek_image *img = t->img;
 	struct jnl_config cfg;
 	struct ek_inode *inode;
 	ek_inum ino;
-	int rc;
+	bool there = geom_compat(&img->geom, COMPAT_HAS_JOURNAL);
+	bool read = (img->opts.flags & IMAGE_NO_RECOVERY) == 0;
+	bool left = there && read && img->opts.policy->data == DATA_MODE_NONE;
+	int rc = left ? leave_journal(img) : 0;
 
-	if (!geom_compat(&img->geom, COMPAT_HAS_JOURNAL) ||
-	    (img->opts.flags & IMAGE_NO_RECOVERY) != 0) {
+	if (rc < 0)
+		return rc;
+	if (!there || !read || left) {
 		journal_config(img, &cfg);
 		return jnl_open_none(&cfg, &img->jnl);
 	}

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 
 struct buf;
+struct ek_image;
 struct ek_inode;
 struct map;
 struct mb_request;
@@ -42,6 +43,14 @@ uint64_t ind_max_blocks(const struct ek_inode *inode);
 
 /* ---- inside ---- */
 
+/* What a branch is made of. */
+struct ind_blocks {
+	ek_pblk meta[IND_LEVELS]; /* pointer blocks, top first */
+	unsigned metas;           /* of them allocated */
+	ek_pblk data;
+	uint32_t len;
+};
+
 /* A place in the tree: a row of pointers, and which of them leads on. */
 struct ind_step {
 	const le32 *row;
@@ -66,6 +75,19 @@ int ind_answer(struct ek_inode *inode, const struct ind_place *p, struct map *m)
 
 /* Pointers from the step's on, at most most, that are 0, or that name neighbouring blocks. */
 uint32_t ind_run(const struct ind_step *s, uint32_t most);
+
+/* ---- ext3's rules (fs/indirect_ext3.c) ---- */
+
+/* The policy's allocation is ext3's. */
+bool ind_by_ext3(const struct ek_image *img);
+/* req->len blocks of data and levels of pointers for a branch at s.  On failure ret has what was
+ * allocated until then. */
+int ind_take_ext3(struct task *t, struct ek_inode *inode, const struct ind_step *s,
+		  const struct mb_request *req, unsigned levels, struct ind_blocks *ret);
+/* The branch with lblk hangs in a row (of the inode itself) that has been filed: times and marks.
+ */
+int ind_splice_ext3(struct task *t, struct ek_inode *inode, bool in_inode, ek_lblk lblk,
+		    const struct ind_blocks *b);
 
 unsigned ind_bits(const struct ek_inode *inode); /* log2 of pointers in a block */
 

@@ -17,11 +17,9 @@ struct branch {
 	struct task *t;
 	struct ek_inode *inode;
 	const struct ind_place *place;
-	unsigned data_flags;      /* that the data blocks were asked for with */
-	ek_pblk meta[IND_LEVELS]; /* pointer blocks, top first */
-	unsigned metas;           /* of them allocated */
-	ek_pblk data;
-	uint32_t len;
+	ek_lblk lblk;
+	unsigned data_flags; /* that the data blocks were asked for with */
+	struct ind_blocks to;
 };
 
 /* Beside what is mapped already: the nearest pointer before, else the pointer block, else where the
@@ -49,10 +47,10 @@ static uint32_t branch_room(const struct ek_inode *inode, const struct ind_place
 /* Gives back what was allocated, the data last as it came last. */
 static void give_back(struct branch *b)
 {
-	if (b->len != 0)
-		inode_unalloc_blocks(b->t, b->inode, b->data_flags, b->data, b->len);
-	while (b->metas > 0)
-		inode_free_metadata(b->t, b->inode, NULL, b->meta[--b->metas]);
+	if (b->to.len != 0)
+		inode_unalloc_blocks(b->t, b->inode, b->data_flags, b->to.data, b->to.len);
+	while (b->to.metas > 0)
+		inode_free_metadata(b->t, b->inode, NULL, b->to.meta[--b->to.metas]);
 }
 
 /* Pointers have 32 bits. */
@@ -65,24 +63,37 @@ static int check_reach(const struct ek_inode *inode, ek_pblk at, uint32_t len)
 			inode->ino.v, (unsigned long long)at.v);
 }
 
+static int check_branch(const struct branch *b)
+{
+	int rc = check_reach(b->inode, b->to.data, b->to.len);
+
+	for (unsigned i = 0; i < b->to.metas && rc == 0; i++)
+		rc = check_reach(b->inode, b->to.meta[i], 1);
+	return rc;
+}
+
 static int allocate(struct branch *b, const struct mb_request *req)
 {
 	struct mb_request data = *req;
 	unsigned flags = (req->flags & MB_DELALLOC_RESERVED) != 0 ? EXT_DELALLOC : 0;
 	int rc = 0;
 
+	if (ind_by_ext3(b->t->img)) {
+		rc = ind_take_ext3(b->t, b->inode, &b->place->step, req, b->place->levels, &b->to);
+		return rc < 0 ? rc : check_branch(b);
+	}
 	data.goal = find_goal(b->inode, &b->place->step);
-	while (b->metas < b->place->levels) {
-		rc = ext_new_block(b->t, b->inode, data.goal, flags, &b->meta[b->metas]);
+	while (b->to.metas < b->place->levels) {
+		rc = ext_new_block(b->t, b->inode, data.goal, flags, &b->to.meta[b->to.metas]);
 		if (rc < 0)
 			return rc;
-		data.goal = b->meta[b->metas++];
+		data.goal = b->to.meta[b->to.metas++];
 		rc = check_reach(b->inode, data.goal, 1);
 		if (rc < 0)
 			return rc;
 	}
-	rc = inode_alloc_blocks(b->t, b->inode, &data, &b->data, &b->len);
-	return rc < 0 ? rc : check_reach(b->inode, b->data, b->len);
+	rc = inode_alloc_blocks(b->t, b->inode, &data, &b->to.data, &b->to.len);
+	return rc < 0 ? rc : check_reach(b->inode, b->to.data, b->to.len);
 }
 
 /* n pointers from row on to neighbouring blocks. */
@@ -95,22 +106,22 @@ static void set_run(le32 *row, ek_pblk first, uint32_t n)
 /* Fills new pointer block i, which leads on at the place of the branch's first data block. */
 static int fill_block(struct branch *b, unsigned i)
 {
-	unsigned below = b->metas - i - 1, bits = ind_bits(b->inode);
+	unsigned below = b->to.metas - i - 1, bits = ind_bits(b->inode);
 	uint32_t at = (uint32_t)(b->place->in >> bits * below) & ((1u << bits) - 1);
 	struct handle *h = b->t->user.current;
 	struct buf *buf;
 	void *view;
 	int rc =
-	    buf_new(b->inode->img->cache, b->meta[i], &verify_any, inode_owner(b->inode), &buf);
+	    buf_new(b->inode->img->cache, b->to.meta[i], &verify_any, inode_owner(b->inode), &buf);
 
 	if (rc < 0)
 		return rc;
 	rc = handle_create(h, buf, &view);
 	if (rc == 0) {
 		if (below == 0)
-			set_run((le32 *)view + at, b->data, b->len);
+			set_run((le32 *)view + at, b->to.data, b->to.len);
 		else
-			set_run((le32 *)view + at, b->meta[i + 1], 1);
+			set_run((le32 *)view + at, b->to.meta[i + 1], 1);
 		rc = handle_dirty(h, buf);
 	}
 	buf_put(buf);
@@ -122,21 +133,24 @@ static int hang_in(struct branch *b)
 {
 	const struct ind_step *s = &b->place->step;
 	struct handle *h = b->t->user.current;
-	ek_pblk top = b->metas != 0 ? b->meta[0] : b->data;
+	ek_pblk top = b->to.metas != 0 ? b->to.meta[0] : b->to.data;
 	void *row = b->inode->rec.block;
 	int rc = s->buf != NULL ? handle_write(h, s->buf, &row) : 0;
 
 	if (rc < 0)
 		return rc;
-	set_run((le32 *)row + s->at, top, b->metas != 0 ? 1 : b->len);
-	return s->buf != NULL ? handle_dirty(h, s->buf)
-			      : inode_mark_dirty(b->t, b->inode, MARK_IND_SPLICE);
+	set_run((le32 *)row + s->at, top, b->to.metas != 0 ? 1 : b->to.len);
+	rc = s->buf != NULL ? handle_dirty(h, s->buf) : 0;
+	if (rc == 0 && ind_by_ext3(b->t->img))
+		return ind_splice_ext3(b->t, b->inode, s->buf == NULL, b->lblk, &b->to);
+	return rc < 0 || s->buf != NULL ? rc : inode_mark_dirty(b->t, b->inode, MARK_IND_SPLICE);
 }
 
 static int grow(struct task *t, struct ek_inode *inode, const struct ind_place *p, struct map *m,
 		const struct mb_request *req)
 {
-	struct branch b = {.t = t, .inode = inode, .place = p, .data_flags = req->flags};
+	struct branch b = {
+	    .t = t, .inode = inode, .place = p, .lblk = m->lblk, .data_flags = req->flags};
 	struct mb_request data = *req;
 	int rc;
 
@@ -144,14 +158,14 @@ static int grow(struct task *t, struct ek_inode *inode, const struct ind_place *
 	data.len = branch_room(inode, p, m->len);
 	data.low = true;
 	rc = allocate(&b, &data);
-	for (unsigned i = 0; i < b.metas && rc == 0; i++)
+	for (unsigned i = 0; i < b.to.metas && rc == 0; i++)
 		rc = fill_block(&b, i);
 	if (rc < 0) {
 		give_back(&b);
 		return rc;
 	}
-	m->pblk = b.data;
-	m->len = b.len;
+	m->pblk = b.to.data;
+	m->len = b.to.len;
 	m->state = MAP_MAPPED;
 	m->fresh = true;
 	return hang_in(&b);

@@ -142,7 +142,7 @@ int inline_destroy(struct task *t, struct ek_inode *inode)
 	memset(inode->rec.block, 0, sizeof(inode->rec.block));
 	inode->rec.flags &= ~INODE_INLINE_DATA;
 	inode->state &= ~(unsigned)INODE_STATE_MAY_INLINE;
-	if (geom_incompat(&inode->img->geom, INCOMPAT_EXTENTS)) {
+	if (map_by_extents(inode->img)) {
 		inode->rec.flags |= INODE_EXTENTS;
 		ext_root_init(inode);
 	}

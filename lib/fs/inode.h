@@ -68,8 +68,9 @@ int inode_new(struct task *t, struct ek_inode *dir, uint16_t mode, const char *n
 	      uint32_t name_len, struct ek_inode **ret);
 
 /* Puts the record into the inode table under the running handle (joins it, or starts one of type
- * INODE with 2 credits when none runs).  It is encoded when the table's block leaves, and says then
- * what rec says then: what a transaction's other blocks do not have yet may not be in rec. */
+ * INODE with 2 credits when none runs): as it is now, or under the policy of lazy inodes as it is
+ * when the transaction commits.  So a change of rec is followed by a mark in the same handle, and
+ * what a transaction's other blocks do not have yet may not be in rec. */
 int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site);
 
 /* The same, not counted as a mark: orphan links and deletion times. */

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inodes in their table.  A mark files the table's block with the transaction, as in ext4; records
- * are encoded, once, when the block leaves for the log or their inode leaves memory.
+ * Inodes in their table.  A mark files the table's block with the transaction, as in ext4.
+ *
+ * When it encodes the record is the policy's.  Eager: at once, every time.  Lazy (delalloc-facts
+ * 6.3): the first mark of a transaction files the block and leaves the inode stale; later ones
+ * change nothing but the record, which is encoded and summed once, when the block leaves for the
+ * log, or when the inode leaves memory before that.  Whoever reads or changes the slot's bytes
+ * (attributes in the inode, orphan links) has them brought up to date first.
  */
 #include <string.h>
 
 #include "base/check.h"
 #include "fs/inode_cache.h"
+#include "fs/policy.h"
 
 static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *off)
 {
@@ -16,6 +22,15 @@ static ek_pblk table_block(const struct ek_image *img, ek_inum ino, uint32_t *of
 
 	*off = index % g->inodes_per_block * g->inode_size;
 	return (ek_pblk){table.v + index / g->inodes_per_block};
+}
+
+static void encode(const struct ek_inode *inode, void *raw)
+{
+	struct ek_image *img = inode->img;
+
+	inode_encode(&img->geom, inode->ino, &inode->rec, raw);
+	count(&img->counters, COUNTER_INODE_SERIALISE, 1);
+	count(&img->counters, COUNTER_INODE_CSUM, geom_csum(&img->geom));
 }
 
 /* Encodes the records that the table's block b, which begins with inode first, is behind of. */
@@ -30,7 +45,7 @@ static void encode_stale(void *ctx, struct buf *b, uint32_t first)
 
 		if (inode == NULL || (inode->state & INODE_STATE_STALE) == 0)
 			continue;
-		inode_encode(g, inode->ino, &inode->rec, b->data + (size_t)i * g->inode_size);
+		encode(inode, b->data + (size_t)i * g->inode_size);
 		inode->state &= ~(unsigned)INODE_STATE_STALE;
 	}
 }
@@ -139,28 +154,53 @@ static bool is_filed(const struct handle *h, const struct ek_inode *inode)
 	       inode->sync_tid == handle_tid(h);
 }
 
-static int file_slot(struct task *t, struct ek_inode *inode)
+/* Files the table's block; *raw gets the slot. */
+static int file_slot(struct task *t, struct ek_inode *inode, struct buf **buf, void **raw)
 {
-	struct ek_image *img = inode->img;
-	uint32_t index = (inode->ino.v - 1) % img->geom.inodes_per_group;
-	uint32_t first = inode->ino.v - index % img->geom.inodes_per_block;
-	struct buf *b;
-	void *raw;
-	int rc = slot_write(t, inode, &b, &raw);
+	int rc = slot_write(t, inode, buf, raw);
 
 	if (rc < 0)
 		return rc;
 	if ((inode->state & INODE_STATE_NEW) != 0) {
-		memset(raw, 0, img->geom.inode_size);
+		memset(*raw, 0, inode->img->geom.inode_size);
 		inode->state &= ~(unsigned)INODE_STATE_NEW;
 	}
-	rc = handle_dirty(t->user.current, b);
-	if (rc == 0) {
-		inode->state |= INODE_STATE_STALE;
-		buf_put_off(b, encode_stale, img, first);
-	}
-	buf_put(b);
+	rc = handle_dirty(t->user.current, *buf);
+	if (rc < 0)
+		buf_put(*buf);
 	return rc;
+}
+
+static int store_now(struct task *t, struct ek_inode *inode)
+{
+	struct buf *b;
+	void *raw;
+	int rc = file_slot(t, inode, &b, &raw);
+
+	if (rc < 0)
+		return rc;
+	encode(inode, raw);
+	buf_put(b);
+	return 0;
+}
+
+static int store_later(struct task *t, struct ek_inode *inode)
+{
+	struct ek_image *img = inode->img;
+	uint32_t index = (inode->ino.v - 1) % img->geom.inodes_per_group;
+	struct buf *b;
+	void *raw;
+	int rc;
+
+	if (is_filed(t->user.current, inode))
+		return handle_again(t->user.current);
+	rc = file_slot(t, inode, &b, &raw);
+	if (rc < 0)
+		return rc;
+	inode->state |= INODE_STATE_STALE;
+	buf_put_off(b, encode_stale, img, inode->ino.v - index % img->geom.inodes_per_block);
+	buf_put(b);
+	return 0;
 }
 
 /* The first file of 2 GiB and more turns its feature on. */
@@ -171,14 +211,17 @@ static int note_large_file(struct task *t, const struct ek_inode *inode)
 
 int inode_store(struct task *t, struct ek_inode *inode)
 {
-	struct handle *h = t->user.current;
+	struct counters *c = &inode->img->counters;
+	uint32_t tid = handle_tid(t->user.current);
 	int rc = note_large_file(t, inode);
 
+	count(c, COUNTER_MARK_REQUESTS, 1);
+	count(c, COUNTER_FIRST_DIRTY_IN_TID, tid != 0 && inode->sync_tid != tid);
 	if (rc == 0)
-		rc = is_filed(h, inode) ? handle_again(h) : file_slot(t, inode);
-	count(&inode->img->counters, COUNTER_INODE_SERIALISE, 1);
+		rc = inode->img->opts.policy->inode == INODE_LAZY ? store_later(t, inode)
+								  : store_now(t, inode);
 	if (rc == 0)
-		note_tids(t, inode, handle_tid(h));
+		note_tids(t, inode, tid);
 	return rc;
 }
 

@@ -13,6 +13,7 @@
 
 #include "fs/es.h"
 
+struct ek_image;
 struct ek_inode;
 struct task;
 
@@ -53,6 +54,9 @@ int map_blocks(struct task *t, struct ek_inode *inode, struct map *m, unsigned f
 /* True when new blocks of the file are unwritten until their data are on disk (dioread_nolock):
  * pointers cannot say so, nor does Linux without delayed allocation. */
 bool map_writes_unwritten(const struct ek_inode *inode);
+
+/* What gets a map now gets extents: the image has them, and the policy wants them. */
+bool map_by_extents(const struct ek_image *img);
 
 /* The largest size, in bytes, whose last block still has a number and a place in the map. */
 uint64_t map_size_limit(const struct ek_inode *inode);

@@ -12,6 +12,13 @@
 #include "fs/indirect.h"
 #include "fs/inline.h"
 #include "fs/map.h"
+#include "fs/policy.h"
+
+bool map_by_extents(const struct ek_image *img)
+{
+	return geom_incompat(&img->geom, INCOMPAT_EXTENTS) &&
+	       img->opts.policy->mapping == MAPPING_EXTENTS;
+}
 
 /* ---- credits ---- */
 

@@ -8,6 +8,7 @@
 #include "fs/dir.h"
 #include "fs/extent.h"
 #include "fs/inode_cache.h"
+#include "fs/map.h"
 #include "ondisk/super.h"
 
 static uint32_t inherited_flags(const struct ek_inode *dir, uint16_t mode)
@@ -23,7 +24,7 @@ static uint32_t inherited_flags(const struct ek_inode *dir, uint16_t mode)
 
 static bool uses_extents(const struct ek_image *img, uint16_t mode)
 {
-	return geom_incompat(&img->geom, INCOMPAT_EXTENTS) &&
+	return map_by_extents(img) &&
 	       (S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode));
 }
 

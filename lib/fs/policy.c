@@ -400,10 +400,6 @@ static int policy_settle(struct policy *p, struct diag *d)
 /* Values whose path is not there. */
 static const unsigned missing[SWITCH_COUNT] = {
     [SWITCH_FOLIO] = ONLY(FOLIO_S2) | ONLY(FOLIO_S3),
-    [SWITCH_MAPPING] = ONLY(MAPPING_INDIRECT),
-    [SWITCH_ALLOCATION] = ONLY(ALLOC_EXT3) | ONLY(ALLOC_EXT3_PATCH1) | ONLY(ALLOC_EXT3_PATCHED),
-    [SWITCH_DATA] = ONLY(DATA_MODE_NONE),
-    [SWITCH_INODE] = ~ONLY(INODE_EAGER),
 };
 
 int policy_check(const struct policy *p, struct diag *d)

@@ -7,6 +7,7 @@
 #include "fs/blocks.h"
 #include "fs/data.h"
 #include "fs/image.h"
+#include "fs/indirect.h"
 #include "fs/inode.h"
 
 #define SECOND 1000000000u
@@ -27,7 +28,8 @@ struct ek_time image_now(const struct ek_image *img)
 	struct ek_time now = img->now;
 	uint32_t since; /* the last tick, ns */
 
-	if (img->geom.inode_size <= 128) { /* no room for parts of a second */
+	/* no room for parts of a second, or nobody who knows them */
+	if (img->geom.inode_size <= 128 || ind_by_ext3(img)) {
 		now.nsec = 0;
 		return now;
 	}

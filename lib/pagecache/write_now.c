@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "fs/data.h"
+#include "fs/indirect.h"
 #include "fs/map.h"
 #include "pagecache/hooks.h"
 #include "pagecache/inline_write.h"
@@ -46,13 +47,39 @@ static unsigned credits_logged(const struct mapping *m)
 	return map_credits(m->inode, page_blocks(m), 1) + 1 + page_blocks(m);
 }
 
+/* For each block its pointers on three levels where they may differ, a bitmap and a descriptor, and
+ * the same for the data. */
+static unsigned credits_ext3(const struct mapping *m)
+{
+	unsigned bpp = page_blocks(m), ind = IND_DIRECT % bpp == 0 ? 3 : 5;
+
+	return 2 * (bpp + ind) + ind + 2 + 1;
+}
+
+/* What was written is ordered, whether it has new blocks or old ones. */
+static int order_blocks(struct task *t, struct folio *f, uint32_t first, uint32_t n)
+{
+	struct ek_inode *inode = f->map->inode;
+	unsigned bits = pc_block_bits(f->map->pc);
+	uint64_t from = folio_pos(f) + ((uint64_t)first << bits);
+
+	if (inode_data_mode(inode) != DATA_MODE_ORDERED)
+		return 0;
+	return handle_order(t->user.current, &inode->jinode, from, from + ((uint64_t)n << bits),
+			    false);
+}
+
 static const struct now_rules rules_ext4 = {false, COUNTER_WRITE_END, credits_folio, NULL};
 static const struct now_rules rules_logged = {true, COUNTER_JOURNALLED_WRITE_END, credits_logged,
 					      log_blocks};
 
+static const struct now_rules rules_ext3 = {true, COUNTER_WRITE_END, credits_ext3, order_blocks};
+
 static const struct now_rules *rules_of(const struct mapping *m)
 {
-	return inode_data_mode(m->inode) == DATA_MODE_JOURNAL ? &rules_logged : &rules_ext4;
+	if (inode_logs_data(m->inode))
+		return &rules_logged;
+	return ind_by_ext3(m->pc->img) ? &rules_ext3 : &rules_ext4;
 }
 
 /* ---- begin ---- */

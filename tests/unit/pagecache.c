@@ -34,6 +34,8 @@ static void one_step(void)
 		falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pos, len);
 		break;
 	case 9:
+		if (inode_has_pointers(file))
+			break;
 		falloc_some(dice(2) == 0 ? 0 : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, pos,
 			    len);
 		break;
@@ -183,6 +185,27 @@ TEST(with_data_that_commits_do_not_wait_for_a_file_reads_as_written)
 TEST(with_data_in_the_journal_a_file_reads_as_written)
 {
 	play_policy("data=journal");
+}
+
+TEST(beside_a_journal_that_is_left_alone_a_file_reads_as_written)
+{
+	play_policy("data=none");
+}
+
+TEST(with_lazy_inodes_a_file_reads_as_written)
+{
+	play_policy("inode=lazy");
+}
+
+TEST(with_pointers_a_file_reads_as_written)
+{
+	play_policy("mapping=indirect");
+}
+
+TEST(by_the_rules_of_ext3_a_file_reads_as_written)
+{
+	play_policy("allocation=ext3");
+	play_policy("allocation=ext3-patched");
 }
 
 /* Every write is in flight or clean after a flush: what is being written must not count as room. */
