@@ -384,10 +384,10 @@ TEST(a_flush_is_not_sent_before_older_writes_are_answered)
 	dev = start();
 	queue_turns(dev, t, 4, a, &next);
 	CHECK_INT(dev_flush(dev), -ETIMEDOUT);
-	CHECK_INT(srv.flushes, 0);
 	CHECK_INT(dev_reap(dev, 4), 4);
 	CHECK_INT(t[0].req.result, -ETIMEDOUT);
 	stop(dev);
+	CHECK_INT(srv.flushes, 0);
 }
 
 TEST(zeroing_falls_back_to_writes_and_trims_pass)
@@ -404,8 +404,8 @@ TEST(zeroing_falls_back_to_writes_and_trims_pass)
 	CHECK(srv.store[77 + 2999] == a[2999]);
 	CHECK_INT(dev_discard(dev, 0, 4096), 0);
 	CHECK_INT(dev_flush(dev), 0);
-	CHECK_INT(srv.flushes, 1);
 	stop(dev);
+	CHECK_INT(srv.flushes, 1);
 }
 
 /* ---- several threads ---- */
@@ -450,6 +450,7 @@ TEST(threads_share_one_connection)
 
 TEST(signatures_on_a_device_without_a_descriptor_are_found)
 {
+	uint8_t head[16] = {1, [5] = 1};
 	struct probe p;
 	struct dev *dev;
 
@@ -457,9 +458,8 @@ TEST(signatures_on_a_device_without_a_descriptor_are_found)
 	dev = start();
 	CHECK_INT(probe_read(dev, &p), 0);
 	CHECK(!p.found);
-	srv.store[1024] = 1;
-	srv.store[1029] = 1;
-	memcpy(srv.store + 4086, "SWAPSPACE2", 10);
+	CHECK_INT(dev_write(dev, 1024, head, sizeof(head)), 0);
+	CHECK_INT(dev_write(dev, 4086, "SWAPSPACE2", 10), 0);
 	CHECK_INT(probe_read(dev, &p), 0);
 	CHECK(p.found);
 	CHECK_STR(p.type, "swap");
