@@ -5,7 +5,7 @@
 #include "fail.h"
 
 struct bench_opts {
-	const char *on, *kernel, *only, *system, *store;
+	const char *on, *kernel, *only, *system;
 	struct opt_num runs, scale, procs;
 	int form;
 };

@@ -36,7 +36,8 @@ struct ek_bench_options {
 	size_t size; /* sizeof(struct ek_bench_options) */
 	/* Where the loads run: an image or block device that holds a filesystem, or "dir:" and a
 	 * folder.  Their files are made and removed there; one that is in the way ends the run.
-	 * NULL: an image of our own in TMPDIR (rows "ramdisk": in memory), made for each run. */
+	 * NULL: an image of our own in TMPDIR (rows "ramdisk": in memory), made for each run.
+	 * Study 5: a store as extkit/region.h names them; NULL: a folder in TMPDIR. */
 	const char *target;
 	const char *kernel; /* "dir:" and a mounted folder: one more system, the running kernel */
 	const char *only;   /* cells whose name holds this; NULL: all */
@@ -44,14 +45,13 @@ struct ek_bench_options {
 	uint32_t runs;      /* of each cell and system; 0: 3 */
 	uint32_t scale;     /* percent of the full load; 0: 10 */
 	uint32_t procs;     /* writers, where the study has no number of its own; 0: 1 */
-	const char *store;  /* study 5: where regions go; NULL: a folder of our own */
 };
 
 enum ek_bench_verdict {
 	EK_BENCH_SILENT = 0, /* nothing was published, or nothing measured */
 	EK_BENCH_AGREES,     /* faster where it was faster, slower where it was slower */
 	EK_BENCH_DIFFERS,
-	EK_BENCH_NOISE /* ranges of runs overlap, or the published difference is below 1 % */
+	EK_BENCH_NOISE /* the middle halves of the runs overlap, or 1 % and less was published */
 };
 
 /* Something counted, per call, per page or as a whole as its name says. */

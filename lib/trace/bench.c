@@ -57,9 +57,11 @@ static int check_options(struct bench *b)
 	struct diag *d = &b->ctx->diag;
 	struct ek_bench_options *o = &b->opt;
 
+	if (o->kernel != NULL && b->study->run != NULL)
+		return diag_set(d, -EINVAL, "bench: the kernel has no part in this study");
 	if (o->kernel != NULL && !is_folder(o->kernel))
 		return diag_set(d, -EINVAL, "bench: kernel %s: not dir: and a folder", o->kernel);
-	if (is_folder(o->target)) {
+	if (is_folder(o->target) && b->study->run == NULL) {
 		o->kernel = o->target;
 		o->target = NULL;
 	}
@@ -143,6 +145,8 @@ static void set_replay(const struct bench *b, const struct bench_cell *cell, siz
 	    .memory = cell->memory,
 	    .background_bytes = cell->background,
 	    .dirty_bytes = cell->dirty,
+	    .pace_extent_ns = cell->extent_ns,
+	    .pace_page_ns = cell->page_ns,
 	    .policy = s->policy,
 	    .set = s->set,
 	    .nset = sets_of(s),
@@ -159,11 +163,13 @@ static int run_once(struct bench *b, const struct bench_cell *cell, size_t i)
 	int rc = 0;
 
 	set_replay(b, cell, i, &opt);
-	if (target == NULL) {
+	if (b->study->run != NULL) {
+		rc = b->study->run(b->ctx, cell, &b->systems[i], target, &r);
+	} else if (target == NULL) {
 		rc = bench_scratch_make(b->ctx, cell->image_bytes, cell->in_memory, &scratch);
 		target = scratch.path;
 	}
-	if (rc == 0)
+	if (rc == 0 && b->study->run == NULL)
 		rc = bench_load(b->ctx, cell->spec, target, &opt, !scratch.made, &r);
 	if (rc == 0)
 		bench_series_add(&b->series[i], b->study, &r);
@@ -188,12 +194,12 @@ static int run_or_reason(struct bench *b, const struct bench_cell *cell, size_t 
 	return s->why != NULL ? 0 : -ENOMEM;
 }
 
-static int begin_cell(struct bench *b)
+static int begin_cell(struct bench *b, const struct bench_cell *cell)
 {
 	for (size_t i = 0; i < b->nsystems; i++) {
 		b->series[i].runs = 0;
 		b->series[i].why = NULL;
-		if (b->chosen[i] && b->why[i] != NULL) {
+		if (b->chosen[i] && b->why[i] != NULL && (cell->skip & 1u << i) == 0) {
 			b->series[i].why = strdup(b->why[i]);
 			if (b->series[i].why == NULL)
 				return -ENOMEM;
@@ -204,13 +210,13 @@ static int begin_cell(struct bench *b)
 
 static int run_cell(struct bench *b, const struct bench_cell *cell)
 {
-	int rc = begin_cell(b);
+	int rc = begin_cell(b, cell);
 
 	for (uint32_t run = 0; run < b->opt.runs && rc == 0; run++) {
 		for (size_t k = 0; k < b->nsystems && rc == 0; k++) {
 			size_t i = (k + run) % b->nsystems;
 
-			if (b->chosen[i])
+			if (b->chosen[i] && (cell->skip & 1u << i) == 0)
 				rc = run_or_reason(b, cell, i);
 		}
 	}
@@ -236,13 +242,12 @@ static bool next_cell(const struct bench *b, size_t *i, struct bench_cell *ret)
 static int count_runs(struct bench *b)
 {
 	struct bench_cell cell;
-	uint64_t cells = 0, systems = 0;
+	uint64_t cells = 0, pairs = 0;
 
-	for (size_t i = 0; next_cell(b, &i, &cell);)
-		cells++;
-	for (size_t i = 0; i < b->nsystems; i++)
-		systems += b->chosen[i];
-	b->total = cells * systems * b->opt.runs;
+	for (size_t i = 0; next_cell(b, &i, &cell); cells++)
+		for (size_t k = 0; k < b->nsystems; k++)
+			pairs += b->chosen[k] && (cell.skip & 1u << k) == 0;
+	b->total = pairs * b->opt.runs;
 	return cells != 0 ? 0
 			  : diag_set(&b->ctx->diag, -EINVAL, "bench: no cell's name holds '%s'",
 				     b->opt.only);
@@ -265,7 +270,7 @@ static int run_cells(struct bench *b)
 	m->scale = b->opt.scale;
 	note_load(&m->load_before);
 	for (size_t i = 0; rc == 0 && next_cell(b, &i, &cell);) {
-		if (m->loop_ns <= 0)
+		if (m->loop_ns <= 0 && b->study->run == NULL)
 			rc = bench_loop(cell.spec, &b->ctx->diag, &m->loop_ns);
 		if (rc == 0)
 			rc = run_cell(b, &cell);
@@ -286,7 +291,8 @@ int ek_bench_run(struct ek_ctx *ctx, unsigned study, const struct ek_bench_optio
 	b.study = studies[study - 1];
 	rc = read_options(&b, opt);
 	if (rc == 0)
-		rc = choose_systems(&b, opt != NULL && is_folder(opt->target));
+		rc = choose_systems(&b,
+				    b.study->run == NULL && opt != NULL && is_folder(opt->target));
 	b.series = mem_array(BENCH_SYSTEMS + 1, sizeof(*b.series), MEM_CAP, NULL);
 	b.report = bench_report_new(b.study);
 	if (rc == 0)

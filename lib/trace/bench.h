@@ -61,8 +61,23 @@ struct bench_cell {
 	char spec[192];       /* of the generator */
 	uint64_t image_bytes; /* of an image that is large enough */
 	uint64_t memory, background, dirty;
-	bool in_memory; /* the image lies in memory */
+	uint64_t extent_ns, page_ns; /* the flusher's pace */
+	bool in_memory;              /* the image lies in memory */
+	unsigned skip;               /* systems that have no part in it, one bit each */
+	unsigned passes;             /* study 5: of each writer */
+	bool turns;                  /* study 5: writers take turns rather than being threads */
 	double published[BENCH_MEASURES][EK_BENCH_SOURCES][BENCH_SYSTEMS];
+};
+
+/* What came between the marks of a generator, and what the whole of it was. */
+struct bench_result {
+	uint64_t calls, writes; /* reads and writes; the latter alone */
+	uint64_t bytes;         /* of reads or of writes, whichever moved more */
+	uint64_t wall_ns, cpu_ns;
+	uint64_t whole_ns; /* with writing out */
+	bool counted;      /* the target counts */
+	struct counters calls_c, whole_c;
+	double facts[BENCH_FACTS]; /* of a study that counts otherwise */
 };
 
 struct bench_study {
@@ -74,20 +89,15 @@ struct bench_study {
 	const struct bench_fact *facts;
 	/* Fills cell number i; false past the last. */
 	bool (*cell)(size_t i, const struct ek_bench_options *opt, struct bench_cell *ret);
+	/* Runs a cell on something else than an image; NULL: on an image.  target may be NULL. */
+	int (*run)(struct ek_ctx *ctx, const struct bench_cell *cell,
+		   const struct bench_system *system, const char *target, struct bench_result *ret);
 };
 
-extern const struct bench_study bench_study1, bench_study2, bench_study3, bench_study4;
+extern const struct bench_study bench_study1, bench_study2, bench_study3, bench_study4,
+    bench_study5;
 
 /* ---- one load ---- */
-
-/* What came between the marks of a generator, and what the whole of it was. */
-struct bench_result {
-	uint64_t calls, writes; /* reads and writes; the latter alone */
-	uint64_t bytes;         /* of reads or of writes, whichever moved more */
-	uint64_t wall_ns, cpu_ns;
-	uint64_t whole_ns; /* with writing out */
-	struct counters calls_c, whole_c;
-};
 
 /* Runs a generator's ops on a target ("dir:FOLDER" or an image).  -EEXIST when a file it wants to
  * make is there; with clean, the files it made are removed. */

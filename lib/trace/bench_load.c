@@ -47,6 +47,7 @@ static void counters_now(struct load *l, struct counters *ret)
 {
 	const struct counters *c = l->target->ops->counters(l->target);
 
+	l->r.counted = c != NULL;
 	if (c != NULL)
 		*ret = *c;
 	else

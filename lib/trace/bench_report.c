@@ -148,6 +148,7 @@ static int by_value(const void *a, const void *b)
 
 struct spread {
 	double low, median, high;
+	double from, to; /* the middle half, or all when there are few */
 };
 
 static struct spread spread_of(const double *v, unsigned n)
@@ -155,10 +156,16 @@ static struct spread spread_of(const double *v, unsigned n)
 	double sorted[BENCH_RUNS];
 
 	if (n == 0)
-		return (struct spread){0, 0, 0};
+		return (struct spread){.low = 0};
 	memcpy(sorted, v, n * sizeof(*v));
 	qsort(sorted, n, sizeof(*sorted), by_value);
-	return (struct spread){sorted[0], (sorted[n / 2] + sorted[(n - 1) / 2]) / 2, sorted[n - 1]};
+	return (struct spread){
+	    .low = sorted[0],
+	    .median = (sorted[n / 2] + sorted[(n - 1) / 2]) / 2,
+	    .high = sorted[n - 1],
+	    .from = sorted[n / 4],
+	    .to = sorted[n - 1 - n / 4],
+	};
 }
 
 /* How b is to a here, against what was published of them. */
@@ -166,7 +173,7 @@ static enum ek_bench_verdict judge(struct spread a, struct spread b, double pub_
 {
 	if (pub_a <= 0 || pub_b <= 0 || a.median <= 0 || b.median <= 0)
 		return EK_BENCH_SILENT;
-	if (fabs(pub_b / pub_a - 1) < PUBLISHED_SAME || (a.low <= b.high && b.low <= a.high))
+	if (fabs(pub_b / pub_a - 1) < PUBLISHED_SAME || (a.from <= b.to && b.from <= a.to))
 		return EK_BENCH_NOISE;
 	return (b.median > a.median) == (pub_b > pub_a) ? EK_BENCH_AGREES : EK_BENCH_DIFFERS;
 }
@@ -230,8 +237,7 @@ static int one_row(struct ek_bench_report *rep, const struct bench_cell *cell,
 		if (i != 0)
 			row.verdict[k] = judge(base, v, published[0], published[i]);
 	}
-	if (m == 0 && s->runs != 0 &&
-	    s->last.whole_c.v[COUNTER_WRITE_CALLS] + s->last.whole_c.v[COUNTER_FOLIOS_ADDED] != 0)
+	if (m == 0 && s->runs != 0 && s->last.counted)
 		row.nfacts = facts_of(rep->study, &s->last, facts);
 	return bench_report_row(rep, &row);
 }
