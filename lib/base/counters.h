@@ -125,6 +125,7 @@
 	X(PAGE_LOCKS, "ek.page_locks")                                     \
 	X(READAHEAD_FOLIOS, "ek.readahead_folios")                         \
 	X(THROTTLES, "ek.throttles")                                       \
+	X(RANGE_MAPS, "ek.range_maps")                                     \
 	X(BUDGET_OVERRUNS, "ek.budget_overruns")                           \
 	X(BUDGET_OVERRUN_PAGES, "ek.budget_overrun_pages")
 

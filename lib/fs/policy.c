@@ -370,6 +370,14 @@ static const struct rule {
      FOLIO_S1, "ranges are delayed until writeback"},
     {SWITCH_MAPPING, ONLY(MAPPING_INDIRECT), SWITCH_FOLIO, ONLY(FOLIO_S0) | ONLY(FOLIO_S1),
      FOLIO_S1, "ranges need extents"},
+    {SWITCH_FOLIO, ONLY(FOLIO_S2) | ONLY(FOLIO_S3), SWITCH_WRITE, ONLY(WRITE_G5), WRITE_G5,
+     "a write by ranges opens no handle over the copy"},
+    {SWITCH_FOLIO, ONLY(FOLIO_S2) | ONLY(FOLIO_S3), SWITCH_BUDGET, ONLY(BUDGET_R2), BUDGET_R2,
+     "writeback by ranges came after the older rules"},
+    {SWITCH_FOLIO, ONLY(FOLIO_S2) | ONLY(FOLIO_S3), SWITCH_WRAP, ONLY(WRAP_W1), WRAP_W1,
+     "writeback by ranges came after the older rules"},
+    {SWITCH_FOLIO, ONLY(FOLIO_S2) | ONLY(FOLIO_S3), SWITCH_PASS, ONLY(PASS_P1), PASS_P1,
+     "writeback by ranges came after the older rules"},
     {SWITCH_FOLIO, ONLY(FOLIO_S2) | ONLY(FOLIO_S3), SWITCH_COMPLETION, ONLY(COMPLETION_UNWRITTEN),
      COMPLETION_UNWRITTEN, "ranges are converted when their data are on disk"},
 };
@@ -395,23 +403,6 @@ static int policy_settle(struct policy *p, struct diag *d)
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && rc == 0; i++)
 		rc = settle_rule(p, &rules[i], d);
 	return rc;
-}
-
-/* Values whose path is not there. */
-static const unsigned missing[SWITCH_COUNT] = {
-    [SWITCH_FOLIO] = ONLY(FOLIO_S2) | ONLY(FOLIO_S3),
-};
-
-int policy_check(const struct policy *p, struct diag *d)
-{
-	for (unsigned i = 0; i < SWITCH_COUNT; i++) {
-		enum policy_switch s = (enum policy_switch)i;
-
-		if ((missing[i] & ONLY(policy_value(p, s))) != 0)
-			return diag_set(d, -EOPNOTSUPP, "policy: %s=%s is not available",
-					switches[i].name, policy_word(p, s));
-	}
-	return 0;
 }
 
 /* ---- the public tables ---- */

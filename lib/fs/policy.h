@@ -100,9 +100,6 @@ extern const struct policy policy_default;
 int policy_choose(const char *preset, const char *const *set, size_t nset, struct diag *d,
 		  struct policy *ret);
 
-/* -EOPNOTSUPP, by name, for a value whose path is not there. */
-int policy_check(const struct policy *p, struct diag *d);
-
 /* Value number of a switch, and its word. */
 unsigned policy_value(const struct policy *p, enum policy_switch s);
 const char *policy_word(const struct policy *p, enum policy_switch s);

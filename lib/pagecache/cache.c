@@ -58,6 +58,7 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	pc->faults = cfg->faults;
 	pc->pace = cfg->pace;
 	pc->generation = generation_of(pc->policy->write);
+	pc->overwrites = pc->generation->begin == NULL && pc->policy->folio != FOLIO_S2;
 	pc->counters = &img->counters;
 	pc->records.size = sizeof(struct mapping);
 	list_init(&pc->mappings);

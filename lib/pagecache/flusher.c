@@ -14,6 +14,7 @@
 #include "io/bio.h"
 #include "pagecache/hooks.h"
 #include "pagecache/pass.h"
+#include "pagecache/ranges.h"
 
 #define CHUNK_BUDGET 1024 /* pages: the kernel's smallest budget, 4 MiB */
 #define CHECK_PAGES  32u  /* pages between two looks at the thresholds */
@@ -119,8 +120,10 @@ static int run_begin(struct task *t, struct pagecache *pc)
 	struct mapping *m = list_first(&pc->dirty, struct mapping, wb);
 	int rc;
 
-	count(pc->counters, COUNTER_WRITEBACK_SINGLE_INODE, 1);
 	r->wbc = (struct wbc){.cyclic = true, .nr_to_write = CHUNK_BUDGET, .end = UINT64_MAX};
+	if (mapping_by_ranges(m) || inode_logs_data(m->inode)) /* in one go */
+		return write_inode(t, m, &r->wbc);
+	count(pc->counters, COUNTER_WRITEBACK_SINGLE_INODE, 1);
 	r->until = now_ns(pc);
 	rc = pass_open(&r->pass, t, m, &r->wbc);
 	r->pass.paced = true;

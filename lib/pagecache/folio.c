@@ -2,7 +2,17 @@
 /* Block states of a folio: rows of bits. */
 #include "pagecache/folio.h"
 
+#include <string.h>
+
 #include "base/check.h"
+
+void folio_zero_tail(struct folio *f, uint64_t size)
+{
+	uint64_t pos = folio_pos(f);
+
+	if (size > pos && size < pos + folio_bytes(f))
+		memset(f->data + (size - pos), 0, pos + folio_bytes(f) - size);
+}
 
 bool folio_any(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
 {

@@ -177,6 +177,8 @@ static inline void folio_set(struct folio *f, enum block_state s, uint32_t from,
 		bitmap_set_range(folio_row(f, s), from, n);
 }
 
+/* Bytes of the folio past the end of the file must not reach the disk with old contents. */
+void folio_zero_tail(struct folio *f, uint64_t size);
 /* True when any of [from, from + n) is set. */
 bool folio_any(struct folio *f, enum block_state s, uint32_t from, uint32_t n);
 void folio_clear(struct folio *f, enum block_state s, uint32_t from, uint32_t n);

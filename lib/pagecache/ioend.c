@@ -110,20 +110,19 @@ void ioend_cancel(struct ioend *e)
 	*e = (struct ioend){0};
 }
 
-/* One run, in as many steps as the tree has extents there. */
-static int convert_run(struct task *t, struct ioend *e, const struct byte_run *r)
+int ioend_convert(struct task *t, struct ek_inode *inode, const struct byte_run *r)
 {
 	uint32_t at = r->lblk, end = r->lblk + r->len;
 
 	while (at < end) {
 		struct map m = {.lblk = {at}, .len = end - at};
-		int rc = map_blocks(t, e->inode, &m, MAP_CONVERT | MAP_METADATA_NOFAIL);
+		int rc = map_blocks(t, inode, &m, MAP_CONVERT | MAP_METADATA_NOFAIL);
 
 		if (rc == 0)
-			rc = inode_mark_dirty(t, e->inode, MARK_CONVERT_END);
+			rc = inode_mark_dirty(t, inode, MARK_CONVERT_END);
 		if (rc < 0)
 			return rc;
-		tap_send(&t->img->tap, STAGE_COMPLETION, "", e->inode->ino.v, at, m.len, 0);
+		tap_send(&t->img->tap, STAGE_COMPLETION, "", inode->ino.v, at, m.len, 0);
 		at += m.len;
 	}
 	return 0;
@@ -153,7 +152,7 @@ int ioend_finish(struct task *t, struct ioend *e)
 		return rc;
 	}
 	for (size_t i = 0; i < e->count && rc == 0; i++)
-		rc = convert_run(t, e, &e->runs[i]);
+		rc = ioend_convert(t, e->inode, &e->runs[i]);
 	rc = handle_end(h, rc);
 	ioend_cancel(e);
 	return rc;

@@ -43,5 +43,7 @@ int ioend_add(struct ioend *e, uint32_t lblk, uint32_t len);
 /* All of it is on its way: converts and frees what the ioend holds. */
 int ioend_finish(struct task *t, struct ioend *e);
 void ioend_cancel(struct ioend *e);
+/* Under a handle: a run becomes written, in as many steps as the tree has extents there. */
+int ioend_convert(struct task *t, struct ek_inode *inode, const struct byte_run *r);
 
 #endif

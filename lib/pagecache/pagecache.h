@@ -67,6 +67,7 @@ struct pagecache {
 	struct task *task;           /* of completions, the flusher and ordered data */
 	const struct policy *policy; /* the image's */
 	const struct generation *generation;
+	bool overwrites; /* of what is dirty change bytes only: no handles, no look at the map */
 	struct counters *counters;
 	struct fpool *pool;
 	struct folio *free_folios; /* recycled records, chained through map */

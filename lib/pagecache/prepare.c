@@ -22,6 +22,9 @@ static unsigned choose_order(struct mapping *m, uint32_t page, uint64_t len)
 	struct pagecache *pc = m->pc;
 	unsigned order = len > PAGE_BYTES ? ilog2(len) - PAGE_BITS : 0;
 
+	/* As far as the file goes already, a sequential writer will come too. */
+	if (pc->policy->folio == FOLIO_S3 && m->streaming && page != 0)
+		order = MAX(order, ilog2(page));
 	order = MIN(order, pc->max_order);
 	return MAX(mapping_free_order(m, page, order), pc->min_order);
 }
@@ -39,15 +42,9 @@ struct folio *prepare_folio(struct task *t, struct mapping *m, uint64_t pos, uin
 	return *rc < 0 ? NULL : f;
 }
 
-/* New delayed blocks [from, from + n) of the folio: the kernel asks the status tree, reserves and
- * inserts block by block; the same is counted here for the run. */
-static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t n)
+int delay_blocks(struct task *t, struct ek_inode *inode, uint32_t lblk, uint32_t n)
 {
-	struct ek_inode *inode = f->map->inode;
-	uint32_t lblk = folio_lblk(f, pc_block_bits(f->map->pc)) + from;
-	struct counters *c = f->map->pc->counters;
 	uint32_t clusters = n;
-	uint64_t lookups;
 	int rc = has_clusters(inode) ? clusters_wanted(inode, (ek_lblk){lblk}, n, &clusters) : 0;
 
 	if (rc == 0 && clusters != 0)
@@ -59,15 +56,28 @@ static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t 
 		inode_release(t, inode, clusters);
 		return rc;
 	}
-	count(c, COUNTER_DA_RESERVE_SPACE, clusters != 0 ? clusters - 1 : 0);
+	tap_send(&inode->img->tap, STAGE_DELAYED, "", inode->ino.v, lblk, n, 0);
+	return (int)clusters;
+}
+
+/* New delayed blocks [from, from + n) of the folio: the kernel asks the status tree, reserves and
+ * inserts block by block; the same is counted here for the run. */
+static int reserve_run(struct task *t, struct folio *f, uint32_t from, uint32_t n)
+{
+	struct ek_inode *inode = f->map->inode;
+	struct counters *c = f->map->pc->counters;
+	uint64_t lookups = f->map->pc->generation->lookups * (uint64_t)n - 1; /* one was counted */
+	int clusters = delay_blocks(t, inode, folio_lblk(f, pc_block_bits(f->map->pc)) + from, n);
+
+	if (clusters < 0)
+		return clusters;
+	count(c, COUNTER_DA_RESERVE_SPACE, clusters != 0 ? (uint64_t)clusters - 1 : 0);
 	count(c, COUNTER_ES_INSERT_DELAYED, n - 1);
-	lookups = f->map->pc->generation->lookups * (uint64_t)n - 1; /* the lookup counted one */
 	count(c, COUNTER_ES_LOOKUP, lookups);
 	if (inode_has_pointers(inode)) /* holes are not remembered: each lookup asks the pointers */
 		count(c, COUNTER_IND_MAP_BLOCKS, lookups);
 	folio_set(f, BLOCK_MAPPED, from, n);
 	folio_set(f, BLOCK_DELAY, from, n);
-	tap_send(&inode->img->tap, STAGE_DELAYED, "", inode->ino.v, lblk, n, 0);
 	return 0;
 }
 
@@ -135,7 +145,8 @@ int folio_reserve(struct task *t, struct folio *f, uint32_t from, uint32_t n)
 
 /* Blocks that the write covers only partly must be whole before it: zeros when new, read when old.
  */
-static int prepare_edge(struct task *t, struct folio *f, uint32_t block, uint64_t from, uint64_t to)
+static int prepare_edge(struct task *t, struct folio *f, uint32_t block, uint64_t from, uint64_t to,
+			enum edge edge)
 {
 	unsigned bits = pc_block_bits(f->map->pc);
 	uint8_t *at = f->data + ((size_t)block << bits);
@@ -143,7 +154,11 @@ static int prepare_edge(struct task *t, struct folio *f, uint32_t block, uint64_
 
 	if (folio_test(f, BLOCK_UPTODATE, block) || (f->flags & FOLIO_UPTODATE) != 0)
 		return 0;
-	if (!folio_test(f, BLOCK_DELAY, block) && !folio_test(f, BLOCK_UNWRITTEN, block))
+	if (edge == EDGE_STATES)
+		edge = folio_test(f, BLOCK_DELAY, block) || folio_test(f, BLOCK_UNWRITTEN, block)
+			   ? EDGE_EMPTY
+			   : EDGE_READ;
+	if (edge == EDGE_READ)
 		return folio_read(t, f, block, 1);
 	if (from > start)
 		memset(at, 0, from - start);
@@ -153,7 +168,7 @@ static int prepare_edge(struct task *t, struct folio *f, uint32_t block, uint64_
 	return 0;
 }
 
-int prepare_edges(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
+int prepare_edges(struct task *t, struct folio *f, uint64_t pos, uint64_t len, enum edge edge)
 {
 	unsigned bits = pc_block_bits(f->map->pc);
 	uint64_t mask = (1u << bits) - 1, end = pos + len;
@@ -162,9 +177,9 @@ int prepare_edges(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 	int rc = 0;
 
 	if ((pos & mask) != 0 || (first == last && (end & mask) != 0))
-		rc = prepare_edge(t, f, first, pos, end);
+		rc = prepare_edge(t, f, first, pos, end, edge);
 	if (rc == 0 && first != last && (end & mask) != 0)
-		rc = prepare_edge(t, f, last, pos, end);
+		rc = prepare_edge(t, f, last, pos, end, edge);
 	return rc;
 }
 
@@ -181,5 +196,5 @@ int prepare_blocks(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 		if (rc < 0)
 			return rc;
 	}
-	return prepare_edges(t, f, pos, len);
+	return prepare_edges(t, f, pos, len, EDGE_STATES);
 }

@@ -20,6 +20,7 @@
 #include "pagecache/inline_write.h"
 #include "pagecache/pagecache.h"
 #include "pagecache/prepare.h"
+#include "pagecache/ranges.h"
 #include "pagecache/write_now.h"
 
 #define RETRIES_MAX  1000u /* of an end that copies nothing: Linux has no limit */
@@ -92,6 +93,8 @@ void write_note_copied(struct folio *f, uint64_t pos, uint64_t len)
  * mapped, read, reserved or tagged, only the bytes and the marks of their blocks change. */
 static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struct pc_source *src)
 {
+	const enum block_state ready =
+	    m->pc->policy->folio == FOLIO_S3 ? BLOCK_DIRTY : BLOCK_MAPPED;
 	struct folio *f = mapping_find(m, (uint32_t)(pos >> PAGE_BITS));
 	struct counters *c = m->pc->counters;
 	uint32_t first, n;
@@ -104,10 +107,12 @@ static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struc
 		return false;
 	first = (uint32_t)(at >> pc_block_bits(m->pc));
 	n = (uint32_t)((at + len - 1) >> pc_block_bits(m->pc)) - first + 1;
-	if (!folio_all(f, BLOCK_MAPPED, first, n))
+	if (!folio_all(f, ready, first, n))
 		return false;
-	count(c, COUNTER_DA_WRITE_BEGIN, 1);
-	count(c, COUNTER_DA_WRITE_END, 1);
+	if (ready == BLOCK_MAPPED) {
+		count(c, COUNTER_DA_WRITE_BEGIN, 1);
+		count(c, COUNTER_DA_WRITE_END, 1);
+	}
 	count(c, COUNTER_PAGE_LOCKS, 1);
 	write_copy(f, pos, src, 0, len);
 	folio_set(f, BLOCK_DIRTY, first, n);
@@ -150,6 +155,8 @@ static int write_chunk(struct task *t, struct mapping *m, uint64_t pos, uint64_t
 
 	if (!policy_delays(m->pc->policy) || space_is_tight(&m->pc->img->groups.space))
 		return write_chunk_now(t, m, pos, len, src, done);
+	if (mapping_by_ranges(m))
+		return range_write(t, m, pos, len, src, done);
 	count(m->pc->counters, COUNTER_DA_WRITE_BEGIN, 1);
 	rc = inline_write_delayed(t, m, pos, len, src, done);
 	if (rc != 0)
@@ -199,16 +206,18 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	struct mapping *m = mapping_of(inode);
 	uint64_t done = 0, chunk;
 	unsigned tries = 0;
+	bool ranges;
 	int rc = m == NULL ? -ENOMEM : check_write(inode, pos, &len);
 
 	if (rc < 0 || len == 0)
 		return rc;
 	chunk = (uint64_t)PAGE_BYTES << m->pc->max_order;
+	ranges = mapping_by_ranges(m);
 	m->streaming = pos == m->write_end;
 	m->write_end = pos + len;
 	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
 	rc = inode_touch_modify(t, inode);
-	if (rc == 0 && pos + len <= inode->size && m->pc->generation->begin == NULL &&
+	if (rc == 0 && pos + len <= inode->size && m->pc->overwrites &&
 	    policy_delays(m->pc->policy) && !space_is_tight(&m->pc->img->groups.space) &&
 	    (pos & ~(chunk - 1)) == ((pos + len - 1) & ~(chunk - 1)) &&
 	    overwrite(m, pos, len, src)) {
@@ -216,8 +225,10 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 		rc = balance_dirty(t, m->pc, (uint32_t)((len + PAGE_BYTES - 1) >> PAGE_BITS));
 	}
 	while (rc == 0 && done < len) {
-		uint64_t at = pos + done, n = MIN(chunk - (at & (chunk - 1)), len - done);
+		uint64_t at = pos + done, n = len - done;
 
+		if (!ranges)
+			n = MIN(n, chunk - (at & (chunk - 1)));
 		rc = write_chunk(t, m, at, &n, src, done);
 		if (rc == -ENOSPC) {
 			rc = retry_space(t, tries++);

@@ -224,7 +224,7 @@ static int write_page(struct task *t, struct mapping *m, const struct now_rules 
 	folio_span(f, pc_block_bits(m->pc), pos, *len, &first, &last);
 	rc = place_blocks(t, f, first, last);
 	if (rc == 0)
-		rc = prepare_edges(t, f, pos, *len);
+		rc = prepare_edges(t, f, pos, *len, EDGE_STATES);
 	if (rc < 0)
 		return finish_failed(t, r, f, first, last - first + 1, rc);
 	write_copy(f, pos, src, done, *len);

@@ -20,6 +20,7 @@
 #include "pagecache/hooks.h"
 #include "pagecache/journalled.h"
 #include "pagecache/pass.h"
+#include "pagecache/ranges.h"
 
 /* ---- submission ---- */
 
@@ -58,15 +59,6 @@ static int send_blocks(struct pass *p, struct folio *f, uint32_t from, uint32_t 
 	return 0;
 }
 
-/* Bytes of the folio past the end of the file must not reach the disk with old contents. */
-static void zero_tail(struct folio *f, uint64_t size)
-{
-	uint64_t pos = folio_pos(f);
-
-	if (size > pos && size < pos + folio_bytes(f))
-		memset(f->data + (size - pos), 0, pos + folio_bytes(f) - size);
-}
-
 static void spend_budget(struct pass *p, uint32_t pages)
 {
 	int64_t left = p->wbc->nr_to_write;
@@ -88,7 +80,7 @@ int pass_submit_folio(struct pass *p, struct folio *f)
 	uint32_t at = 0;
 	int rc = 0;
 
-	zero_tail(f, size);
+	folio_zero_tail(f, size);
 	while (at < blocks && rc == 0) {
 		uint32_t run = MIN(folio_run(f, BLOCK_DIRTY, at), blocks - at);
 
@@ -421,6 +413,11 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 		rc = leave_inode(t, m->inode);
 		return rc < 0 ? rc : journalled_writepages(t, m, wbc);
 	}
+	if (mapping_by_ranges(m)) {
+		count(m->pc->counters, COUNTER_WRITEPAGES, 1);
+		count(m->pc->counters, COUNTER_WRITEPAGES_RESULT, 1);
+		return range_writepages(t, m, wbc);
+	}
 	rc = pass_open(&p, t, m, wbc);
 	if (rc < 0)
 		return rc;
@@ -428,6 +425,36 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 		rc = pass_next(&p);
 	while (rc == 1);
 	return pass_close(&p, rc);
+}
+
+/* Of files by ranges the status tree alone knows. */
+static int has_written_places(struct pass *p, struct folio *f)
+{
+	uint32_t base = folio_lblk(f, pc_block_bits(p->pc));
+
+	for (uint32_t at = 0, run; at < f->blocks; at += run) {
+		struct map m = {.lblk = {base + at}};
+		int rc;
+
+		run = folio_run(f, BLOCK_DIRTY, at);
+		if (!folio_test(f, BLOCK_DIRTY, at))
+			continue;
+		m.len = run;
+		rc = map_lookup(p->t, p->m->inode, &m);
+		if (rc < 0 || m.state != MAP_MAPPED)
+			return rc;
+		run = m.len;
+	}
+	return 1;
+}
+
+/* 1 when no dirty block of the folio waits for a place or for its conversion. */
+static int has_places(struct pass *p, struct folio *f)
+{
+	if (mapping_by_ranges(p->m))
+		return has_written_places(p, f);
+	return !folio_any(f, BLOCK_DELAY, 0, f->blocks) &&
+	       !folio_any(f, BLOCK_UNWRITTEN, 0, f->blocks);
 }
 
 /* A folio with a block that needs a place is left alone: the transaction that gives it one comes
@@ -444,8 +471,8 @@ int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
 	count(m->pc->counters, COUNTER_WRITEPAGES, 1);
 	while (rc == 0 && (f = mapping_next(m, TAG_DIRTY, page, last)) != NULL) {
 		page = f->index + folio_pages(f);
-		if (!folio_any(f, BLOCK_DELAY, 0, f->blocks) &&
-		    !folio_any(f, BLOCK_UNWRITTEN, 0, f->blocks))
+		rc = has_places(&p, f);
+		if (rc == 1)
 			rc = pass_submit_folio(&p, f);
 		if (page == 0)
 			break;

@@ -375,8 +375,6 @@ static int set_policy(struct image_target *t, const struct ek_replay_options *op
 	if ((opt->flags & EK_REPLAY_DIOREAD_LOCK) != 0)
 		set[n++] = "completion=written";
 	rc = policy_choose(opt->policy, set, n, d, &t->policy);
-	if (rc == 0)
-		rc = policy_check(&t->policy, d);
 	free(set);
 	return rc;
 }

@@ -25,7 +25,6 @@ static struct outcome stream(const char *rule, const char *pass, unsigned rate)
 	struct counters *c;
 
 	OK(policy_choose(NULL, set, ARRAY_SIZE(set), &diag, &policy));
-	OK(policy_check(&policy, &diag));
 	opts = usual;
 	opts.policy = &policy;
 	image_size = 256u << 20;

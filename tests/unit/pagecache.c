@@ -208,6 +208,21 @@ TEST(by_the_rules_of_ext3_a_file_reads_as_written)
 	play_policy("allocation=ext3-patched");
 }
 
+TEST(by_pages_a_file_reads_as_written)
+{
+	play_policy("folio=s0");
+}
+
+TEST(by_ranges_a_file_reads_as_written)
+{
+	play_policy("folio=s2");
+}
+
+TEST(by_chunks_a_file_reads_as_written)
+{
+	play_policy("folio=s3");
+}
+
 /* Every write is in flight or clean after a flush: what is being written must not count as room. */
 TEST(small_random_writes_pass_through_a_cache_of_one_chunk)
 {
