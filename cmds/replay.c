@@ -18,7 +18,8 @@ struct replay_opts {
 	int clock;
 	struct opt_list set;
 	struct opt_num memory, background, dirty, hz, phase;
-	const char *stop_after, *initial, *extents, *root, *compare, *umask, *policy, *pace;
+	const char *stop_after, *initial, *extents, *root, *compare, *umask, *policy, *region,
+	    *pace;
 	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all, dry;
 };
 
@@ -47,6 +48,10 @@ static const struct opt replay_options[] = {
 	     N_("the write path of a kernel, see extkit policy list; usually linux-6.18")),
     OPT_LIST(T, set, 0, "set", N_("SWITCH=VALUE"),
 	     N_("one thing about it, see extkit policy show")),
+    OPT_TEXT(T, region, 0, "region", N_("KEY=VALUE,..."),
+	     N_("of region:STORE: walk, track, stable, folio, block, batch, skips, skip_limit, "
+		"stores, max_store, align, bridge, inflight, segs, nr_to_write, dirty, memory, "
+		"slot")),
     OPT_TEXT(T, pace, 0, "pace", N_("EXTENT:PAGE"),
 	     N_("let background writeback take that many ns for an extent and for a page, while "
 		"writers go on; usually it takes no time")),
@@ -191,6 +196,7 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 	opt->background_bytes = o->background.v;
 	opt->dirty_bytes = o->dirty.v;
 	opt->policy = o->policy;
+	opt->region = o->region;
 	opt->set = o->set.v;
 	opt->nset = o->set.n;
 	opt->hz = (uint32_t)o->hz.v;
@@ -323,7 +329,8 @@ static int run_replay(struct run *run)
 	struct ek_replay_options opt = {.size = sizeof(opt)};
 	struct recorded recorded = {0};
 	struct target t = {0};
-	bool folder = strncmp(run->argv[1], "dir:", 4) == 0;
+	bool folder =
+	    strncmp(run->argv[1], "dir:", 4) == 0 || strncmp(run->argv[1], "region:", 7) == 0;
 	int code = fill(run, &opt);
 
 	if (code == EXIT_DONE && o->compare != NULL)
@@ -350,6 +357,8 @@ static const struct example replay_examples[] = {
      N_("leaves the image as a power cut would")},
     {"extkit replay --stop-after allocation app.wtr disk.img",
      N_("shows which blocks every run would get, and changes nothing")},
+    {"extkit replay --region walk=batch,track=range gen:region: region:/tmp/store",
+     N_("counts the stores of study 5's workload")},
     {"extkit replay gen:dd:bs=8K,count=8192,end=sync disk.img",
      N_("runs a workload that is made on the way; see extkit trace generate")},
     {NULL, NULL},
@@ -358,7 +367,7 @@ static const struct example replay_examples[] = {
 COMMAND(replay) = {
     .name = "replay",
     .brief = N_("run a trace on an image"),
-    .args = N_("TRACE IMG|dir:DIR"),
+    .args = N_("TRACE IMG|dir:DIR|region:STORE"),
     .about = N_(
 	"Every operation goes through our page cache, delayed allocation, allocator and journal, "
 	"so "
@@ -367,6 +376,15 @@ COMMAND(replay) = {
 	"marks, handles and folio sizes. With dir:DIR the operations are system calls below that "
 	"folder instead. The trace gen:NAME:KEY=VALUE,... is made on the way by a generator: "
 	"'extkit trace generate' lists them.\n\n"
+	"With region:STORE the files' bytes go through region writeback to a store that takes them "
+	"at any offset: a folder, or nbd://HOST/EXPORT or nbd+unix:///EXPORT?socket=FILE. The "
+	"switches walk, track and stable of --set say how; --region has them too, and all that can "
+	"be tuned: folio=SIZE|auto, block=SIZE (of the trackings block and bytes), batch=N (folios "
+	"of a lookup, to 31), skips=afs|cifs and skip_limit=N (what is passed over before a flush "
+	"ends), stores=async|sync, max_store=SIZE, align=SIZE (where stores are cut), bridge=SIZE "
+	"(clean bytes that save a store), inflight=N, segs=N, nr_to_write=PAGES, dirty=SIZE, "
+	"memory=SIZE, slot=SIZE (what a file gets of an export). Folders, links and attributes "
+	"pass without effect. Counters are equal in every run.\n\n"
 	"An error in the trace is exit code 2 with file, line and column; an image that is too "
 	"small is 4."),
     .options = replay_options,

@@ -97,6 +97,9 @@ struct ek_replay_options {
 	 * virtual clock, while writers go on; both 0: none.  What happens when a flusher and a
 	 * writer run after each other can be seen with it only. */
 	uint64_t pace_extent_ns, pace_page_ns;
+	/* Knobs of a region (extkit/region.h), for a target that is one; they go before the
+	 * policy's switches walk, track and stable.  NULL: none. */
+	const char *region;
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",
@@ -112,7 +115,8 @@ EK_EXPORT const struct ek_replay_row *ek_replay_report_row(const struct ek_repla
 							   size_t i);
 EK_EXPORT void ek_replay_report_free(struct ek_replay_report *report);
 
-/* Replays trace onto target: a path, or "dir:" and a mounted folder.  The trace "-" is standard
+/* Replays trace onto target: a path, "dir:" and a mounted folder, or "region:" and a store of
+ * extkit/region.h, whose rows the report then has.  The trace "-" is standard
  * input.  *ret is set on success only.  -EINVAL for a bad trace, -EUCLEAN for a damaged image,
  * -ENOSPC when the image is too small (it is clean then), -EBUSY for one that is in use. */
 EK_EXPORT EK_MUST int ek_replay(struct ek_ctx *ctx, const char *trace, const char *target,

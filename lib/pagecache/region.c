@@ -21,6 +21,18 @@ int region_check_writer(struct ek_region *r, unsigned writer)
 		   : diag_set(r->d, -EINVAL, "writer %u: there are %d", writer, EK_REGION_WRITERS);
 }
 
+int region_check_end(struct ek_region *r, uint64_t off, uint64_t len)
+{
+	uint64_t most = r->store->room != 0 ? r->store->room : REGION_MAX;
+
+	if (off <= most && len <= most - off)
+		return 0;
+	if (r->store->room == 0)
+		return -EFBIG;
+	return diag_set(r->d, -ENOSPC, "no space: each file gets %llu bytes of the store",
+			(unsigned long long)most);
+}
+
 /* ---- open and close ---- */
 
 /* What the knobs leave to the store. */

@@ -434,7 +434,14 @@ int region_balance(struct rfile *file);
 
 /* ---- options, reports ---- */
 
+/* Counting begins. */
+void region_start_over(struct ek_region *r);
+
 int region_knobs(const char *text, struct diag *d, struct rknobs *ret);
 int region_check_writer(struct ek_region *r, unsigned writer);
+
+/* Whether a file may have bytes [off, off + len): -EFBIG, or -ENOSPC, told, when it is the store
+ * that has no room.  The lock is held. */
+int region_check_end(struct ek_region *r, uint64_t off, uint64_t len);
 
 #endif

@@ -73,6 +73,17 @@ int ek_region_report(struct ek_region *r, struct ek_region_report **ret)
 	return 0;
 }
 
+void region_start_over(struct ek_region *r)
+{
+	pthread_mutex_lock(&r->lock);
+	memset(r->c, 0, sizeof(r->c));
+	memset(r->sizes, 0, sizeof(r->sizes));
+	memset(r->writers, 0, sizeof(r->writers));
+	r->wait_ns = 0;
+	r->store_ns = 0;
+	pthread_mutex_unlock(&r->lock);
+}
+
 const struct ek_region_row *ek_region_report_row(const struct ek_region_report *rep, size_t i)
 {
 	return i < rep->count ? &rep->rows[i] : NULL;

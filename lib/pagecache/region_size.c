@@ -118,7 +118,9 @@ int ek_region_truncate(struct ek_region_file *f, unsigned writer, uint64_t size)
 	begin(file);
 	rc = region_check_writer(file->r, writer);
 	if (rc == 0)
-		rc = size > REGION_MAX ? -EFBIG : truncate(file, size);
+		rc = region_check_end(file->r, 0, size);
+	if (rc == 0)
+		rc = truncate(file, size);
 	return end(file, rc, "truncate");
 }
 
@@ -164,8 +166,8 @@ int ek_region_zero(struct ek_region_file *f, unsigned writer, uint64_t off, uint
 
 	begin(file);
 	rc = region_check_writer(file->r, writer);
-	if (rc == 0 && (off > REGION_MAX || len > REGION_MAX - off))
-		rc = -EFBIG;
+	if (rc == 0)
+		rc = region_check_end(file->r, off, len);
 	if (rc == 0)
 		rc = zero(file, writer, off, off + len);
 	return end(file, rc, "zero");

@@ -22,6 +22,7 @@ struct region_store {
 	const struct region_store_ops *ops;
 	uint64_t preferred; /* bytes; whole ones cost no reading */
 	uint64_t max;       /* of one write */
+	uint64_t room;      /* bytes that a file can have; 0: as many as a region allows */
 	uint64_t trip_ns;   /* of a round trip, measured when it was opened */
 };
 

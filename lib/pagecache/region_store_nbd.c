@@ -266,6 +266,7 @@ static int cut_slots(struct nbd_store *s, const struct rknobs *k)
 	if (s->slots == NULL)
 		return -ENOMEM;
 	s->count = (size_t)MIN(n, (uint64_t)SLOTS_MAX);
+	s->store.room = s->slot;
 	for (size_t i = 0; i < s->count; i++) {
 		s->slots[i].data.store = &s->store;
 		s->slots[i].base = i * s->slot;

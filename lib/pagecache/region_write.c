@@ -265,26 +265,19 @@ static int told(struct rfile *file, int rc, const char *what, uint64_t off, uint
 	return rc;
 }
 
-static int check(struct ek_region *r, unsigned writer, uint64_t off, uint64_t len)
-{
-	int rc = region_check_writer(r, writer);
-
-	if (rc == 0 && (off > REGION_MAX || len > REGION_MAX - off))
-		rc = -EFBIG;
-	return rc;
-}
-
 int ek_region_write(struct ek_region_file *f, unsigned writer, uint64_t off, const void *buf,
 		    size_t len)
 {
 	struct rfile *file = f->file;
 	struct ek_region *r = file->r;
-	int rc = check(r, writer, off, len);
+	int rc = region_balance(file);
 
-	if (rc == 0)
-		rc = region_balance(file);
 	pthread_rwlock_rdlock(&file->turn);
 	pthread_mutex_lock(&r->lock);
+	if (rc == 0)
+		rc = region_check_writer(r, writer);
+	if (rc == 0)
+		rc = region_check_end(r, off, len);
 	if (rc == 0)
 		rc = write_all(file, writer, off, buf, len);
 	if (rc == 0) {
@@ -302,13 +295,13 @@ int ek_region_read(struct ek_region_file *f, unsigned writer, uint64_t off, void
 {
 	struct rfile *file = f->file;
 	struct ek_region *r = file->r;
-	int rc = check(r, writer, off, len);
 	uint64_t done = 0, did = 0, n;
+	int rc = region_balance(file);
 
-	if (rc == 0)
-		rc = region_balance(file);
 	pthread_rwlock_rdlock(&file->turn);
 	pthread_mutex_lock(&r->lock);
+	if (rc == 0)
+		rc = region_check_writer(r, writer);
 	n = off < file->size ? MIN((uint64_t)len, file->size - off) : 0;
 	for (; done < n && rc == 0; done += did)
 		rc = read_folio(file, off + done, (uint8_t *)buf + done, n - done, &did);

@@ -184,23 +184,39 @@ static struct ek_time start_time(const struct replay *rp)
 	return (struct ek_time){(int64_t)sec, (uint32_t)nsec};
 }
 
+#define FOLDER "dir:"
+#define REGION "region:"
+
+static bool is_image(const char *target)
+{
+	return strncmp(target, FOLDER, sizeof(FOLDER) - 1) != 0 &&
+	       strncmp(target, REGION, sizeof(REGION) - 1) != 0;
+}
+
 static int open_target(struct replay *rp, const char *target)
 {
 	uint32_t hz = rp->opt.hz != 0 ? rp->opt.hz : rp->source->header.hz;
 
 	if (hz == 0 || hz > 1000000)
 		hz = DEFAULT_HZ;
-	if (strncmp(target, "dir:", 4) == 0 && (rp->opt.flags & EK_REPLAY_DRY_RUN) != 0)
-		return diag_set(&rp->ctx->diag, -EINVAL, "a dry run needs an image: %s is a folder",
+	if (!is_image(target) && (rp->opt.flags & EK_REPLAY_DRY_RUN) != 0)
+		return diag_set(&rp->ctx->diag, -EINVAL, "a dry run needs an image: %s is none",
 				target);
-	if (strncmp(target, "dir:", 4) == 0 && rp->opt.stage != 0)
-		return diag_set(&rp->ctx->diag, -EINVAL,
-				"stages are those of an image: %s is a folder", target);
+	if (!is_image(target) && rp->opt.stage != 0)
+		return diag_set(&rp->ctx->diag, -EINVAL, "stages are those of an image: %s is none",
+				target);
+	if (strncmp(target, REGION, sizeof(REGION) - 1) != 0 && rp->opt.region != NULL)
+		return diag_set(&rp->ctx->diag, -EINVAL, "region knobs need a region: %s is none",
+				target);
 	if (rp->opt.stage > EK_STAGE_COMPLETION || (rp->opt.stage != 0 && rp->opt.item == NULL))
 		return diag_set(&rp->ctx->diag, -EINVAL, "stage %u is unknown or nobody listens",
 				rp->opt.stage);
-	if (strncmp(target, "dir:", 4) == 0)
-		return target_open_folder(target + 4, &rp->opt, &rp->ctx->diag, &rp->target);
+	if (strncmp(target, FOLDER, sizeof(FOLDER) - 1) == 0)
+		return target_open_folder(target + sizeof(FOLDER) - 1, &rp->opt, &rp->ctx->diag,
+					  &rp->target);
+	if (strncmp(target, REGION, sizeof(REGION) - 1) == 0)
+		return target_open_region(target + sizeof(REGION) - 1, &rp->opt, rp->ctx,
+					  &rp->target);
 	return target_open_image(target, &rp->opt, start_time(rp), hz, &rp->ctx->diag, &rp->target);
 }
 

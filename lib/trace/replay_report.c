@@ -38,6 +38,11 @@ void ek_replay_report_free(struct ek_replay_report *r)
 	free(r);
 }
 
+static int add_target_row(void *data, const char *group, const char *name, uint64_t value)
+{
+	return add_row(data, group, name, value);
+}
+
 static int add_counters(struct ek_replay_report *r, const struct counters *c)
 {
 	static const char *const orders[] = {"order 0", "order 1", "order 2", "order 3", "order 4",
@@ -114,6 +119,8 @@ int replay_report(struct replay *rp, struct ek_replay_report **ret)
 		rc = add_extents(r, rp->target);
 	if (rc == 0 && c != NULL)
 		rc = add_counters(r, c);
+	if (rc == 0 && rp->target->ops->rows != NULL)
+		rc = rp->target->ops->rows(rp->target, add_target_row, r);
 	if (rc < 0) {
 		ek_replay_report_free(r);
 		return diag_set(&rp->ctx->diag, -ENOMEM, "out of memory for a report");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a replay runs: an image through our own page cache, or a mounted folder through system
- * calls. A target is given ops one by one; 0 or more is success, -EBADF an op on a handle that is
- * not open, another negative errno a call that failed.
+ * Where a replay runs: an image through our own page cache, a mounted folder through system calls,
+ * or a store of bytes through region writeback.  A target is given ops one by one; 0 or more is
+ * success, -EBADF an op on a handle that is not open, another negative errno a call that failed.
  */
 #ifndef TRACE_TARGET_H
 #define TRACE_TARGET_H
@@ -12,8 +12,12 @@
 #include "trace/op.h"
 
 struct counters;
+struct ek_ctx;
 struct diag;
 struct ek_replay_options;
+
+/* Takes a fact; group and name are constants. */
+typedef int target_row_fn(void *data, const char *group, const char *name, uint64_t value);
 
 struct target {
 	const struct target_ops *ops;
@@ -43,6 +47,8 @@ struct target_ops {
 	const struct counters *(*counters)(struct target *t);
 	/* Valid after finish; NULL when unknown. */
 	const struct target_extents *(*extents)(struct target *t);
+	/* What else it counted; NULL when nothing. */
+	int (*rows)(struct target *t, target_row_fn *add, void *data);
 	void (*close)(struct target *t);
 };
 
@@ -50,6 +56,9 @@ struct target_ops {
 int target_open_image(const char *path, const struct ek_replay_options *opt, struct ek_time start,
 		      uint32_t hz, struct diag *d, struct target **ret);
 int target_open_folder(const char *path, const struct ek_replay_options *opt, struct diag *d,
+		       struct target **ret);
+/* store: as for ek_region_open. */
+int target_open_region(const char *store, const struct ek_replay_options *opt, struct ek_ctx *ctx,
 		       struct target **ret);
 
 #endif

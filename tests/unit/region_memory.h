@@ -211,7 +211,8 @@ static void memory_fresh(void)
 	memset(&mem, 0, sizeof(mem));
 	memset(bytes, 0, ROOM);
 	mem.bytes = bytes;
-	mem.store = (struct region_store){&memory_ops, 4096, (uint64_t)256 << 20, 0};
+	mem.store = (struct region_store){
+	    .ops = &memory_ops, .preferred = 4096, .max = (uint64_t)256 << 20};
 	mem.data.store = &mem.store;
 	mem.seed = 88172645463325252u;
 	mem.keep = 3;
