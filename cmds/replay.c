@@ -48,10 +48,11 @@ static const struct opt replay_options[] = {
 	     N_("the write path of a kernel, see extkit policy list; usually linux-6.18")),
     OPT_LIST(T, set, 0, "set", N_("SWITCH=VALUE"),
 	     N_("one thing about it, see extkit policy show")),
-    OPT_TEXT(T, region, 0, "region", N_("KEY=VALUE,..."),
-	     N_("of region:STORE: walk, track, stable, folio, block, batch, skips, skip_limit, "
-		"stores, max_store, align, bridge, inflight, segs, nr_to_write, dirty, memory, "
-		"slot")),
+    OPT_TEXT(
+	T, region, 0, "region", N_("KEY=VALUE,..."),
+	N_("of region:STORE: walk, track, stable, folio, block, batch, skips, skip_limit, "
+	   "stores, zeros, max_store, align, bridge, inflight, segs, nr_to_write, dirty, memory, "
+	   "slot")),
     OPT_TEXT(T, pace, 0, "pace", N_("EXTENT:PAGE"),
 	     N_("let background writeback take that many ns for an extent and for a page, while "
 		"writers go on; usually it takes no time")),
@@ -381,7 +382,8 @@ COMMAND(replay) = {
 	"switches walk, track and stable of --set say how; --region has them too, and all that can "
 	"be tuned: folio=SIZE|auto, block=SIZE (of the trackings block and bytes), batch=N (folios "
 	"of a lookup, to 31), skips=afs|cifs and skip_limit=N (what is passed over before a flush "
-	"ends), stores=async|sync, max_store=SIZE, align=SIZE (where stores are cut), bridge=SIZE "
+	"ends), stores=async|sync, zeros=write|zero, max_store=SIZE, align=SIZE (where stores are "
+	"cut), bridge=SIZE "
 	"(clean bytes that save a store), inflight=N, segs=N, nr_to_write=PAGES, dirty=SIZE, "
 	"memory=SIZE, slot=SIZE (what a file gets of an export). Folders, links and attributes "
 	"pass without effect. Counters are equal in every run.\n\n"

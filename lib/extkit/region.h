@@ -61,6 +61,8 @@ struct ek_region_options {
 	 * skips     afs or cifs: what counts against the limit of folios passed over
 	 * skip_limit  that limit (5)
 	 * stores    async, or sync: the next waits for the one before (async)
+	 * zeros     write, or zero: what is all zeros is no store but the store's own way of
+	 *           zeroing, where it has one (write)
 	 * max_store   bytes of a store at most, 0: by the measured round trip, 1M or 4M
 	 * align     stores that are cut end at multiples of it, 0: the store's preferred block
 	 * bridge    clean bytes that a store may include to save another one (0; bitmap and iter:

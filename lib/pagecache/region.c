@@ -14,8 +14,9 @@
 #define SLOW_TRIP  500000u /* ns: beyond it stores are larger */
 #define FILES_KEPT 512u    /* names known at once, beside those that are open */
 
-int region_check_writer(struct ek_region *r, unsigned writer)
+int region_enter(struct ek_region *r, unsigned writer)
 {
+	diag_clear(r->d);
 	return writer < EK_REGION_WRITERS
 		   ? 0
 		   : diag_set(r->d, -EINVAL, "writer %u: there are %d", writer, EK_REGION_WRITERS);
@@ -178,6 +179,25 @@ void ek_region_close(struct ek_region *r)
 
 /* ---- files ---- */
 
+static void release(struct rfile *file)
+{
+	if (--file->handles != 0 || file->name != NULL)
+		return;
+	flight_drain(file->r, file);
+	free_file(file);
+}
+
+struct rfile *rfile_next(struct ek_region *r, struct rfile *file)
+{
+	struct rfile *next = file != NULL ? file->next : r->files;
+
+	if (next != NULL)
+		next->handles++;
+	if (file != NULL)
+		release(file);
+	return next;
+}
+
 static struct rfile *find_file(struct ek_region *r, const char *name)
 {
 	struct rfile *file = r->files;
@@ -251,6 +271,7 @@ int ek_region_file_open(struct ek_region *r, const char *name, unsigned flags,
 	struct rfile *file;
 
 	pthread_mutex_lock(&r->lock);
+	diag_clear(r->d);
 	if (rc == 0)
 		rc = open_file(r, name, flags, &file);
 	if (rc == 0) {
@@ -281,10 +302,7 @@ void ek_region_file_close(struct ek_region_file *f)
 		return;
 	r = f->file->r;
 	pthread_mutex_lock(&r->lock);
-	if (--f->file->handles == 0 && f->file->name == NULL) {
-		flight_drain(r, f->file);
-		free_file(f->file);
-	}
+	release(f->file);
 	pthread_mutex_unlock(&r->lock);
 	free(f);
 }
@@ -311,10 +329,8 @@ static void forget(struct ek_region *r, const char *name)
 		return;
 	free(file->name);
 	file->name = NULL;
-	if (file->handles != 0)
-		return;
-	flight_drain(r, file);
-	free_file(file);
+	file->handles++;
+	release(file);
 }
 
 int ek_region_unlink(struct ek_region *r, const char *name)
@@ -322,6 +338,7 @@ int ek_region_unlink(struct ek_region *r, const char *name)
 	int rc;
 
 	pthread_mutex_lock(&r->lock);
+	diag_clear(r->d);
 	rc = r->store->ops->unlink(r->store, name);
 	if (rc == 0)
 		forget(r, name);
@@ -338,6 +355,7 @@ int ek_region_rename(struct ek_region *r, const char *from, const char *to)
 	int rc = name == NULL ? -ENOMEM : 0;
 
 	pthread_mutex_lock(&r->lock);
+	diag_clear(r->d);
 	if (rc == 0 && strcmp(from, to) != 0)
 		rc = r->store->ops->rename(r->store, from, to);
 	if (rc == 0 && strcmp(from, to) != 0) {

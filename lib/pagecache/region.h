@@ -87,6 +87,7 @@ struct rchunk {
 
 enum rskips { SKIPS_AFS, SKIPS_CIFS };
 enum rstores { STORES_ASYNC, STORES_SYNC };
+enum rzeros { ZEROS_WRITTEN, ZEROS_ZEROED };
 
 struct rknobs {
 	enum region_walk walk;
@@ -94,6 +95,7 @@ struct rknobs {
 	enum region_stable stable;
 	enum rskips skips;
 	enum rstores stores;
+	enum rzeros zeros;
 	uint32_t folio; /* 0: auto */
 	uint32_t block, batch, skip_limit, inflight, segs;
 	uint64_t max_store, align, bridge, nr_to_write, dirty, memory, slot;
@@ -115,6 +117,7 @@ struct rknobs {
 	X(BYTES_STORED, "bytes_stored")        \
 	X(BYTES_BRIDGED, "bytes_bridged")      \
 	X(STORES_FAILED, "stores_failed")      \
+	X(STORES_ZEROED, "stores_zeroed")      \
 	X(WAITS, "waits")                      \
 	X(LOCK_WAITS, "lock_waits")            \
 	X(COPIED, "bytes_copied")              \
@@ -208,6 +211,10 @@ static inline uint64_t rfolio_end_page(const struct rfolio *o)
 }
 
 uint64_t region_now_ns(void);
+
+/* Goes over a region's files; to be called until it returns NULL.  The lock is held, and may be
+ * given up between two calls: the file stays. */
+struct rfile *rfile_next(struct ek_region *r, struct rfile *file);
 
 /* ---- region_folio.c; the lock is held ---- */
 
@@ -438,7 +445,9 @@ int region_balance(struct rfile *file);
 void region_start_over(struct ek_region *r);
 
 int region_knobs(const char *text, struct diag *d, struct rknobs *ret);
-int region_check_writer(struct ek_region *r, unsigned writer);
+/* A call of a writer begins: forgets the last story, -EINVAL for a writer that cannot be.  The lock
+ * is held. */
+int region_enter(struct ek_region *r, unsigned writer);
 
 /* Whether a file may have bytes [off, off + len): -EFBIG, or -ENOSPC, told, when it is the store
  * that has no room.  The lock is held. */

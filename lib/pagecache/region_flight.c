@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/check.h"
@@ -301,18 +302,48 @@ static bool alive(const struct ek_region *r, uint64_t seq)
 	return op != NULL && op->seq == seq;
 }
 
+static bool all_zero(const struct rop *op)
+{
+	for (unsigned i = 0; i < op->iovcnt; i++) {
+		const uint8_t *p = op->iov[i].iov_base;
+
+		if (p[0] != 0 || memcmp(p, p + 1, op->iov[i].iov_len - 1) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Without the lock.  Zeroing makes no file longer, so only what the store has is zeroed. */
+static void submit(struct rop *op, uint64_t stored)
+{
+	struct ek_region *r = op->r;
+	int rc = -EOPNOTSUPP;
+
+	if (r->k.zeros == ZEROS_ZEROED && op->off + op->len <= stored && all_zero(op))
+		rc = r->store->ops->zero(op->data, op->off, op->len);
+	if (rc == -EOPNOTSUPP) {
+		r->store->ops->submit(op);
+		return;
+	}
+	pthread_mutex_lock(&r->lock);
+	rcount(r, RC_STORES_ZEROED, 1);
+	pthread_mutex_unlock(&r->lock);
+	op_done(op, rc);
+}
+
 void op_send(struct rop *op)
 {
 	struct ek_region *r = op->r;
-	uint64_t seq = op->seq;
+	uint64_t seq = op->seq, stored;
 
 	while (r->inflight >= r->k.inflight)
 		flight_wait(r);
+	stored = op->file->stored;
 	put_on_its_way(r, op);
 	if (r->threads)
 		pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
-	r->store->ops->submit(op);
+	submit(op, stored);
 	if (r->threads)
 		r->store->ops->reap(r->store, 0);
 	pthread_mutex_lock(&r->lock);

@@ -70,7 +70,7 @@ static int make_room(struct ek_region *r)
 	drop_all(r);
 	if (r->pages * PAGE_BYTES <= r->k.memory / 2)
 		return 0;
-	for (struct rfile *file = r->files; file != NULL; file = file->next) {
+	for (struct rfile *file = NULL; (file = rfile_next(r, file)) != NULL;) {
 		int one = region_pass(file, 0, UINT64_MAX, true);
 
 		rc = rc == 0 ? one : rc;
@@ -131,7 +131,7 @@ int ek_region_flush(struct ek_region_file *f, unsigned writer, uint64_t off, uin
 	int rc;
 
 	pthread_mutex_lock(&r->lock);
-	rc = region_check_writer(r, writer);
+	rc = region_enter(r, writer);
 	if (rc == 0)
 		rc = flush_range(f->file, off, len, mode == EK_REGION_SYNC, false);
 	rc = told(f->file, rc, "store");
@@ -145,7 +145,7 @@ int ek_region_drop(struct ek_region_file *f, unsigned writer, uint64_t off, uint
 	int rc;
 
 	pthread_mutex_lock(&r->lock);
-	rc = region_check_writer(r, writer);
+	rc = region_enter(r, writer);
 	if (rc == 0)
 		rc = flush_range(f->file, off, len, false, true);
 	rc = told(f->file, rc, "store");
@@ -173,7 +173,7 @@ int ek_region_fsync(struct ek_region_file *f, unsigned writer)
 	int rc;
 
 	pthread_mutex_lock(&r->lock);
-	rc = region_check_writer(r, writer);
+	rc = region_enter(r, writer);
 	if (rc == 0)
 		rc = sync_file(file);
 	if (rc == 0 && f->told != file->hard_failures)
@@ -189,8 +189,8 @@ int ek_region_sync(struct ek_region *r, unsigned writer)
 	int rc, one;
 
 	pthread_mutex_lock(&r->lock);
-	rc = region_check_writer(r, writer);
-	for (struct rfile *file = r->files; file != NULL; file = file->next) {
+	rc = region_enter(r, writer);
+	for (struct rfile *file = NULL; (file = rfile_next(r, file)) != NULL;) {
 		one = told(file, sync_file(file), "store");
 		rc = rc == 0 ? one : rc;
 	}

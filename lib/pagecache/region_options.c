@@ -26,6 +26,7 @@ static const struct knob knobs[] = {
     {"stable", WORD, AT(stable), 0, 0, {"wait", "copy", "cow"}},
     {"skips", WORD, AT(skips), 0, 0, {"afs", "cifs"}},
     {"stores", WORD, AT(stores), 0, 0, {"async", "sync"}},
+    {"zeros", WORD, AT(zeros), 0, 0, {"write", "zero"}},
     {"folio", SIZE32, AT(folio), PAGE_BYTES, CHUNK_BYTES, {"auto"}},
     {"block", SIZE32, AT(block), 512, 4096, {NULL}},
     {"batch", SIZE32, AT(batch), 1, REGION_BATCH, {NULL}},

@@ -116,7 +116,7 @@ int ek_region_truncate(struct ek_region_file *f, unsigned writer, uint64_t size)
 	int rc;
 
 	begin(file);
-	rc = region_check_writer(file->r, writer);
+	rc = region_enter(file->r, writer);
 	if (rc == 0)
 		rc = region_check_end(file->r, 0, size);
 	if (rc == 0)
@@ -131,6 +131,17 @@ static void whole_folios(const struct ek_region *r, uint64_t *from, uint64_t *to
 
 	*from = ROUND_UP(*from, unit);
 	*to = MAX(ROUND_DOWN(*to, unit), *from);
+}
+
+static int zero_store(struct rfile *file, unsigned writer, uint64_t from, uint64_t to)
+{
+	struct ek_region *r = file->r;
+	int rc;
+
+	pthread_mutex_unlock(&r->lock);
+	rc = r->store->ops->zero(file->data, from, to - from);
+	pthread_mutex_lock(&r->lock);
+	return rc == -EOPNOTSUPP ? region_write_zeros(file, writer, from, to) : rc;
 }
 
 static int zero(struct rfile *file, unsigned writer, uint64_t from, uint64_t to)
@@ -149,14 +160,13 @@ static int zero(struct rfile *file, unsigned writer, uint64_t from, uint64_t to)
 		return rc;
 	take_out(file, first, last);
 	flight_drain(r, file);
-	file->size = MAX(file->size, to);
 	most = MIN(last, file->stored);
-	if (first >= most)
-		return 0;
-	pthread_mutex_unlock(&r->lock);
-	rc = r->store->ops->zero(file->data, first, most - first);
-	pthread_mutex_lock(&r->lock);
-	return rc == -EOPNOTSUPP ? region_write_zeros(file, writer, first, most) : rc;
+	if (first < most)
+		rc = zero_store(file, writer, first, most);
+	if (rc < 0 || to <= file->size)
+		return rc;
+	file->size = to;
+	return resize(file, to);
 }
 
 int ek_region_zero(struct ek_region_file *f, unsigned writer, uint64_t off, uint64_t len)
@@ -165,7 +175,7 @@ int ek_region_zero(struct ek_region_file *f, unsigned writer, uint64_t off, uint
 	int rc;
 
 	begin(file);
-	rc = region_check_writer(file->r, writer);
+	rc = region_enter(file->r, writer);
 	if (rc == 0)
 		rc = region_check_end(file->r, off, len);
 	if (rc == 0)

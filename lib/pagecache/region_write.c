@@ -109,9 +109,8 @@ static int close_gap(struct rfolio *o, uint32_t block, uint32_t from, uint32_t t
 	const struct redge *e = redge_find(o, block);
 	uint32_t start = block * o->file->r->k.block;
 
-	if (e == NULL || from <= start + e->valid_to)
-		if (e == NULL || to >= start + e->valid_from)
-			return 0;
+	if (e == NULL || (from <= start + e->valid_to && to >= start + e->valid_from))
+		return 0;
 	return fill(o, block, block + 1);
 }
 
@@ -275,7 +274,7 @@ int ek_region_write(struct ek_region_file *f, unsigned writer, uint64_t off, con
 	pthread_rwlock_rdlock(&file->turn);
 	pthread_mutex_lock(&r->lock);
 	if (rc == 0)
-		rc = region_check_writer(r, writer);
+		rc = region_enter(r, writer);
 	if (rc == 0)
 		rc = region_check_end(r, off, len);
 	if (rc == 0)
@@ -301,7 +300,7 @@ int ek_region_read(struct ek_region_file *f, unsigned writer, uint64_t off, void
 	pthread_rwlock_rdlock(&file->turn);
 	pthread_mutex_lock(&r->lock);
 	if (rc == 0)
-		rc = region_check_writer(r, writer);
+		rc = region_enter(r, writer);
 	n = off < file->size ? MIN((uint64_t)len, file->size - off) : 0;
 	for (; done < n && rc == 0; done += did)
 		rc = read_folio(file, off + done, (uint8_t *)buf + done, n - done, &did);
