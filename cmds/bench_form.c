@@ -118,23 +118,39 @@ static void markdown_heads(struct run *run, const struct ek_bench_report *rep)
 		raw(run, "---|");
 }
 
+/* The cells of the line that begins with row at, in the order of the first line's systems; one that
+ * has no part in this load stays empty.  The number of rows that were shown. */
+static size_t markdown_line(struct run *run, const struct ek_bench_report *rep, size_t at)
+{
+	const struct ek_bench_row *first = ek_bench_row(rep, at), *top = ek_bench_row(rep, 0), *row;
+	size_t n = 0;
+
+	raw(run, "\n| ");
+	raw(run, first->cell);
+	raw(run, ", ");
+	raw(run, first->unit);
+	raw(run, " |");
+	for (size_t i = 0; same_line(top, ek_bench_row(rep, i)); i++) {
+		row = ek_bench_row(rep, at + n);
+		if (same_line(first, row) &&
+		    strcmp(row->system, ek_bench_row(rep, i)->system) == 0) {
+			markdown_value(run, row);
+			n++;
+		} else {
+			raw(run, " |");
+		}
+	}
+	return n;
+}
+
 /* A line for each load and unit, a column for each system. */
 static void markdown_values(struct run *run, const struct ek_bench_report *rep)
 {
-	const struct ek_bench_row *row, *last = NULL;
+	size_t i = 0;
 
 	markdown_heads(run, rep);
-	for (size_t i = 0; (row = ek_bench_row(rep, i)) != NULL; i++) {
-		if (!same_line(row, last)) {
-			raw(run, "\n| ");
-			raw(run, row->cell);
-			raw(run, ", ");
-			raw(run, row->unit);
-			raw(run, " |");
-		}
-		markdown_value(run, row);
-		last = row;
-	}
+	while (ek_bench_row(rep, i) != NULL)
+		i += markdown_line(run, rep, i);
 	raw(run, "\n");
 }
 

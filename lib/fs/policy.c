@@ -282,6 +282,7 @@ static int policy_find(const char *name, struct diag *d, struct policy *ret)
 		if (strcmp(preset_words[i].word, name) == 0) {
 			*ret = presets[i];
 			ret->name = preset_words[i].word;
+			str_free(&known);
 			return 0;
 		}
 		str_addf(&known, " %s", preset_words[i].word);
@@ -329,8 +330,10 @@ static int policy_set(struct policy *p, const char *setting, struct diag *d)
 
 	for (unsigned i = 0; i < SWITCH_COUNT; i++) {
 		if (len != 0 && strlen(switches[i].name) == len &&
-		    memcmp(switches[i].name, setting, len) == 0)
+		    memcmp(switches[i].name, setting, len) == 0) {
+			str_free(&known);
 			return set_value(p, (enum policy_switch)i, equals + 1, d);
+		}
 		str_addf(&known, " %s", switches[i].name);
 	}
 	rc = diag_set(d, -EINVAL, "policy: '%s' is not SWITCH=VALUE, the switches are:%s", setting,

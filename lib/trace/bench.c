@@ -22,7 +22,7 @@
 #define PROCS_MAX 64u
 
 static const struct bench_study *const studies[EK_BENCH_STUDIES] = {
-    &bench_study1, &bench_study2, &bench_study3, &bench_study4, NULL,
+    &bench_study1, &bench_study2, &bench_study3, &bench_study4, &bench_study5,
 };
 
 struct bench {

@@ -151,9 +151,10 @@ struct spread {
 	double from, to; /* the middle half, or all when there are few */
 };
 
+/* Two runs say little about their spread: 5 % to each side is assumed of them. */
 static struct spread spread_of(const double *v, unsigned n)
 {
-	double sorted[BENCH_RUNS];
+	double sorted[BENCH_RUNS], margin = n < 3 ? 0.05 : 0;
 
 	if (n == 0)
 		return (struct spread){.low = 0};
@@ -163,8 +164,8 @@ static struct spread spread_of(const double *v, unsigned n)
 	    .low = sorted[0],
 	    .median = (sorted[n / 2] + sorted[(n - 1) / 2]) / 2,
 	    .high = sorted[n - 1],
-	    .from = sorted[n / 4],
-	    .to = sorted[n - 1 - n / 4],
+	    .from = sorted[n / 4] * (1 - margin),
+	    .to = sorted[n - 1 - n / 4] * (1 + margin),
 	};
 }
 
@@ -203,7 +204,9 @@ static size_t facts_of(const struct bench_study *study, const struct bench_resul
 	size_t n = 0;
 
 	for (; n < BENCH_FACTS && study->facts[n].name != NULL; n++)
-		ret[n] = (struct ek_bench_fact){study->facts[n].name, fact_of(&study->facts[n], r)};
+		ret[n] = (struct ek_bench_fact){study->facts[n].name,
+						study->run != NULL ? r->facts[n]
+								   : fact_of(&study->facts[n], r)};
 	return n;
 }
 

@@ -15,7 +15,7 @@ small=(--scale 1 --runs 1)
 
 @test "every study runs, and a system without its path has a row with the reason" {
 	need_json
-	for study in 1 2 4; do
+	for study in 1 2 4 5; do
 		x 0 bench "${small[@]}" --json "$study"
 		equal "$(json 'all(r["value"] is not None or "not available" in r["why"] for r in d["rows"])')" True
 		equal "$(json 'any(r["value"] is not None for r in d["rows"])')" True
