@@ -113,11 +113,11 @@ static const struct {
      {{222, 220, 232}, {840, 1214, 1156}, {714, 1504, 1320}}},
 };
 
-/* The full load is 1 GiB; with a sync after each call at most 20,000 of them. */
+/* The full load is 1 GiB; with a sync after each call at most 2,000 of them. */
 static uint64_t size_of(const struct ek_bench_options *opt, bool sync, uint64_t bs)
 {
 	uint64_t size = ((uint64_t)1 << 20) * MAX(1024 * opt->scale / 100, 1u);
-	uint64_t synced = MAX((uint64_t)200 * opt->scale, 1u) * bs;
+	uint64_t synced = MAX((uint64_t)20 * opt->scale, 1u) * bs;
 
 	return sync ? MIN(size, synced) : size;
 }
