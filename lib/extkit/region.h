@@ -161,8 +161,9 @@ EK_EXPORT void ek_region_report_free(struct ek_region_report *report);
 
 enum ek_region_order { EK_REGION_RANDOM = 0, EK_REGION_SEQUENTIAL };
 
-/* Writers overwrite all 4 KiB blocks of one file, each in an order of its own, pass after pass; at
- * the end of each pass a writer flushes the file without waiting and drops it. */
+/* Writers overwrite all 4 KiB blocks of one file that is there already, each in an order of its
+ * own, pass after pass; at the end of each pass a writer flushes the file without waiting and drops
+ * it. */
 struct ek_region_bench {
 	size_t size;       /* sizeof(struct ek_region_bench) */
 	const char *store; /* as for ek_region_open */

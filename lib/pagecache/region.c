@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A region from open to close, and its files: one struct for each name, however many handles. */
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -227,7 +227,6 @@ static int new_file(struct ek_region *r, const char *name, unsigned flags, struc
 	}
 	file->r = r;
 	file->stored = file->size;
-	file->fresh = file->size == 0;
 	pthread_rwlock_init(&file->turn, NULL);
 	file->next = r->files;
 	r->files = file;

@@ -7,7 +7,7 @@
  *	region_stable.c   what happens to writers while a folio is stored
  *	region_run.c      dirty runs become stores
  *	region_flight.c   stores on their way
- *	region_walk_*.c   how dirty folios are found, one file for each walk
+ *	region_walk_*.c   how dirty folios are found, one file for each walk; see region_walk.h
  *	region_write.c    bytes into and out of folios
  *	region_flush.c    flush, fsync, drop
  *	region_size.c     truncate, zero
@@ -174,7 +174,6 @@ struct rfile {
 	struct rdata *data;
 	unsigned handles;
 	uint64_t size;
-	bool fresh; /* nothing was there when it was opened, or it was made empty since */
 	pthread_rwlock_t turn; /* shared by those who write, alone who changes the size */
 	struct rchunk **top[REGION_TOP];
 	uint64_t chunks;                  /* past the last one */
@@ -280,6 +279,9 @@ bool track_never_conflicts(const struct rfolio *o, uint32_t from, uint32_t to);
 /* Whether a folio may store the bytes between two of its dirty runs. */
 bool track_all_valid(const struct rfolio *o, uint32_t from, uint32_t to);
 
+/* Whether the store has nothing from byte at of the folio on. */
+bool track_is_new(const struct rfolio *o, uint32_t at);
+
 /* Blocks that lie in [from, to) as a whole are valid now. */
 void track_set_valid(struct rfolio *o, uint32_t from, uint32_t to);
 
@@ -302,7 +304,7 @@ struct stable_ops {
 
 extern const struct stable_ops region_stables[]; /* by enum region_stable */
 
-/* ---- stores: region_run.c, region_flight.c ---- */
+/* ---- stores: region_flight.c ---- */
 
 struct rseg {
 	struct rfolio *o;
@@ -330,35 +332,6 @@ struct rop {
 	struct rop *next_all, *next_live, *next_fly, *next_free;
 };
 
-/* A pass over [page, end).  op is the store that is being filled. */
-struct flush {
-	struct ek_region *r;
-	struct rfile *file;
-	uint64_t page, end;
-	bool sync;
-	enum rmark mark;
-	uint64_t pass;
-	uint64_t left; /* pages that may be taken */
-	bool took;
-	unsigned skips, pinned;
-	struct rop *op;
-	/* Called for each folio by the walk "generic". */
-	void (*each)(struct flush *f, struct rfolio *o);
-};
-
-/* Takes all that is dirty of a locked folio that is not in writeback: marks go, runs join stores.
- */
-void run_take(struct flush *f, struct rfolio *o);
-
-/* Whether the folio's dirty bytes go on where the open store ends and fit into it. */
-bool run_joins(const struct flush *f, const struct rfolio *o);
-
-/* Whether the open store ends where the folio does. */
-bool run_reaches_end(const struct flush *f, const struct rfolio *o);
-
-/* Sends the open store, if there is one. */
-void run_send(struct flush *f);
-
 struct rop *op_begin(struct ek_region *r, struct rfile *file, uint64_t off);
 
 /* Room for one more piece: false without memory, or when the knob says no more. */
@@ -381,52 +354,6 @@ void flight_close(struct ek_region *r);
 
 /* Called by stores, without the lock. */
 void op_done(struct rop *op, int result);
-
-/* ---- walks ---- */
-
-struct walk_ops {
-	void (*run)(struct flush *f);
-	uint64_t bridge; /* usual */
-};
-
-extern const struct walk_ops region_walks[]; /* by enum region_walk */
-
-void walk_region(struct flush *f);
-void walk_batch(struct flush *f);
-void walk_generic(struct flush *f);
-void walk_inline(struct flush *f);
-void walk_iter(struct flush *f);
-void walk_bitmap(struct flush *f);
-
-/* The next folio with the mark at or behind f->page, with a reference; counts the visit.  NULL at
- * the end.  f->page stays. */
-struct rfolio *walk_look(struct flush *f);
-
-/* Up to max of them from f->page on, which moves past the last: one lookup. */
-struct rbatch {
-	unsigned n;
-	struct rfolio *v[REGION_BATCH];
-};
-void walk_look_batch(struct flush *f, unsigned max, struct rbatch *b);
-void walk_put(struct flush *f, struct rfolio *o);
-
-/* False when the pass may not take the folio: its budget is used up. */
-bool walk_affords(struct flush *f, const struct rfolio *o);
-
-/* Locks the folio: a pass that does not wait may fail to.  What is open is sent before waiting, so
- * that nobody who holds the folio can be waiting for it. */
-bool walk_trylock(struct flush *f, struct rfolio *o);
-void walk_lock(struct flush *f, struct rfolio *o);
-
-/* What a pass finds of a locked folio. */
-enum rstate { FOLIO_READY, FOLIO_CLEAN, FOLIO_WRITEBACK, FOLIO_BUSY };
-
-/* Counts the visit.  A sync pass waits for writeback, so it never gets FOLIO_WRITEBACK.  BUSY is
- * for those that could not be locked. */
-enum rstate walk_check(struct flush *f, struct rfolio *o);
-
-/* From the folio that was just taken on: neighbours that can join its store. */
-uint64_t walk_extend(struct flush *f, const struct rfolio *o);
 
 /* ---- region_write.c, region_flush.c ---- */
 

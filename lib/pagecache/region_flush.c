@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 /* Returns where the walk stopped. */
 static uint64_t walk(struct rfile *file, uint64_t page, uint64_t end, bool sync)

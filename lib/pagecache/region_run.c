@@ -6,7 +6,7 @@
  * rest of the run begins the next one, so a folio may be part of several.
  */
 #include "base/check.h"
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 void run_send(struct flush *f)
 {
@@ -60,18 +60,19 @@ static void add(struct flush *f, struct rfolio *o, uint32_t from, uint32_t to)
 }
 
 /* Where a run that begins at from may begin as well, so that it goes on where the store ends: the
- * bytes between are the folio's own, valid, and few, or nothing was there before. */
+ * bytes between are the folio's own, valid, and few, or the store has nothing there. */
 static uint32_t bridge(const struct flush *f, const struct rfolio *o, uint32_t from)
 {
-	uint64_t start = rfolio_start(o), end = f->op != NULL ? op_end(f->op) : 0, gap;
+	uint64_t start = rfolio_start(o), end = f->op != NULL ? op_end(f->op) : 0;
+	uint32_t gap;
 
 	if (f->op == NULL || end < start || end >= start + from)
 		return from;
-	gap = start + from - end;
-	if ((gap > f->r->k.bridge && !f->file->fresh) ||
-	    !track_all_valid(o, (uint32_t)(end - start), from))
+	gap = (uint32_t)(end - start);
+	if ((from - gap > f->r->k.bridge && !track_is_new(o, gap)) ||
+	    !track_all_valid(o, gap, from))
 		return from;
-	return (uint32_t)(end - start);
+	return gap;
 }
 
 /* A folio's bytes before the end of the file. */

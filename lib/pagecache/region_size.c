@@ -84,8 +84,6 @@ static int truncate(struct rfile *file, uint64_t size)
 	file->size = size;
 	if (size < before)
 		take_out(file, size, REGION_MAX);
-	if (size == 0)
-		file->fresh = true;
 	return size != before || size == 0 ? resize(file, size) : 0;
 }
 

@@ -29,6 +29,11 @@ bool track_all_valid(const struct rfolio *o, uint32_t from, uint32_t to)
 	return bitmap_find_next_zero(o->valid, blocks_in(o), first) > last;
 }
 
+bool track_is_new(const struct rfolio *o, uint32_t at)
+{
+	return rfolio_start(o) + at >= o->file->stored;
+}
+
 void track_set_valid(struct rfolio *o, uint32_t from, uint32_t to)
 {
 	uint32_t block = o->file->r->k.block, first = DIV_UP(from, block), end = to / block;
@@ -77,10 +82,12 @@ static void range_clear(struct rfolio *o, uint32_t from, uint32_t to)
 
 /* ---- range ---- */
 
-/* A gap may only become dirty where nothing was before. */
+/* A gap may only become dirty where the store has nothing yet. */
 static bool range_conflicts(const struct rfolio *o, uint32_t from, uint32_t to)
 {
-	return o->from < o->to && (from > o->to || to < o->from) && !o->file->fresh;
+	bool apart = o->from < o->to && (from > o->to || to < o->from);
+
+	return apart && !track_is_new(o, MIN(o->to, to));
 }
 
 static int range_mark(struct rfolio *o, uint32_t from, uint32_t to)

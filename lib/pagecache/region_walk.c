@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What walks share: looking folios up by a mark, locking and examining them, going on to their
  * neighbours.  Each walk itself is a file of its own. */
+#include "pagecache/region_walk.h"
 #include "base/check.h"
-#include "pagecache/region.h"
 
 #define BRIDGE 4096u /* of the walks that no study has fixed */
 

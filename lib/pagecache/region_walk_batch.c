@@ -7,7 +7,7 @@
  * A pass that does not wait passes over what it cannot take.  Which of these count against the
  * limit that ends it differs between afs and cifs.
  */
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 static const bool counts[][FOLIO_BUSY + 1] = {
     [SKIPS_AFS] = {[FOLIO_WRITEBACK] = true},

@@ -2,7 +2,7 @@
 /* Walk "bitmap": whole runs of dirty pages are read from the words of the marks; a lookup is one
  * run, however long. */
 #include "base/check.h"
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 /* One folio of a run.  The marks may have changed since the run was read. */
 static bool one(struct flush *f, struct rfolio *o)

@@ -7,7 +7,7 @@
 #ifndef PAGECACHE_REGION_WALK_CACHE_H
 #define PAGECACHE_REGION_WALK_CACHE_H
 
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 typedef void each_fn(struct flush *f, struct rfolio *o);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Walk "iter": an iterator hands out folios, locked and ready; the loop and what is done with each
  * are the caller's. */
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 struct riter {
 	struct flush *f;

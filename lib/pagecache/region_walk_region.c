@@ -6,7 +6,7 @@
  * A pass that does not wait ends at a folio that it cannot lock, and at the first in writeback
  * after the limit of those it has passed over.
  */
-#include "pagecache/region.h"
+#include "pagecache/region_walk.h"
 
 static bool pass_over(struct flush *f)
 {
