@@ -53,8 +53,8 @@ static void store_nowait(const char *walk, const char *track, const char *stable
 
 	memory_fresh();
 	fill_pattern(want, sizeof(want), 6);
-	region_begin(0, "walk=%s,track=%s,stable=%s,nr_to_write=7,max_store=20000,align=1", walk,
-		     track, stable);
+	region_begin(0, "walk=%s,track=%s,stable=%s,folio=8K,nr_to_write=7,max_store=20000,align=1",
+		     walk, track, stable);
 	CHECK_INT(ek_region_write(file, 0, 0, want, sizeof(want)), 0);
 	while (region->dirty_pages != 0) {
 		uint64_t before = region->dirty_pages;
