@@ -19,7 +19,7 @@ struct replay_opts {
 	struct opt_list set;
 	struct opt_num memory, background, dirty, hz, phase;
 	const char *stop_after, *initial, *extents, *root, *compare, *umask, *policy, *region,
-	    *pace;
+	    *pace, *threads;
 	bool lenient, no_initial, no_stores, crash, nodelalloc, dioread_lock, all, dry;
 };
 
@@ -56,6 +56,9 @@ static const struct opt replay_options[] = {
     OPT_TEXT(T, pace, 0, "pace", N_("EXTENT:PAGE"),
 	     N_("let background writeback take that many ns for an extent and for a page, while "
 		"writers go on; usually it takes no time")),
+    OPT_TEXT(T, threads, 0, "threads", N_("N|trace"),
+	     N_("that many workers, or one for each thread of the trace; usually everything runs "
+		"in turn, and gives the same bytes every time")),
     OPT_FLAG(T, nodelalloc, 0, "nodelalloc", N_("allocate when data are written to the cache")),
     OPT_FLAG(T, dioread_lock, 0, "dioread-lock", N_("allocate written extents, as older ext4 did")),
     OPT_FLAG(T, no_stores, 0, "no-stores", N_("leave stores through mappings out")),
@@ -107,6 +110,24 @@ static int set_pace(struct run *run, const char *text, struct ek_replay_options 
 		return fail_usage(run, _("--pace: '%s' is not EXTENT:PAGE in nanoseconds"), text);
 	opt->pace_extent_ns = extent;
 	opt->pace_page_ns = page;
+	return EXIT_DONE;
+}
+
+static int set_threads(struct run *run, const char *text, struct ek_replay_options *opt)
+{
+	unsigned long n;
+	char *end;
+
+	if (text == NULL)
+		return EXIT_DONE;
+	opt->threads = EK_THREADS_TRACE;
+	if (strcmp(text, "trace") == 0)
+		return EXIT_DONE;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || n == 0 || n > 32)
+		return fail_usage(run, _("--threads: '%s' is neither 1 to 32 nor 'trace'"), text);
+	opt->threads = (uint32_t)n;
 	return EXIT_DONE;
 }
 
@@ -188,6 +209,8 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 		code = set_umask(run, o->umask, opt);
 	if (code == EXIT_DONE)
 		code = set_pace(run, o->pace, opt);
+	if (code == EXIT_DONE)
+		code = set_threads(run, o->threads, opt);
 	opt->flags = flags_of(o);
 	opt->clock = (unsigned)o->clock;
 	opt->initial = o->initial;

@@ -137,24 +137,24 @@ enum counter {
 };
 
 /* Where an inode was marked dirty; the kernel prints the caller's symbol. */
-#define MARK_LIST(X)                  \
-	X(WRITE_END, "write_end")     \
-	X(TIMESTAMP, "timestamp")     \
-	X(QUOTA_CLAIM, "quota_claim") \
+#define MARK_LIST(X)                          \
+	X(WRITE_END, "write_end")             \
+	X(TIMESTAMP, "timestamp")             \
+	X(QUOTA_CLAIM, "quota_claim")         \
 	X(QUOTA_GIVE_BACK, "quota_give_back") \
-	X(EXT_INSERT, "ext_insert")   \
-	X(IND_SPLICE, "ind_splice")   \
-	X(EXT_CONVERT, "ext_convert") \
-	X(CONVERT_END, "convert_end") \
-	X(DISKSIZE, "disksize")       \
-	X(DIR, "dir")                 \
-	X(NEW_INODE, "new_inode")     \
-	X(LINK, "link")               \
-	X(TRUNCATE, "truncate")       \
-	X(SETATTR, "setattr")         \
-	X(XATTR, "xattr")             \
-	X(FALLOCATE, "fallocate")     \
-	X(EVICT, "evict")             \
+	X(EXT_INSERT, "ext_insert")           \
+	X(IND_SPLICE, "ind_splice")           \
+	X(EXT_CONVERT, "ext_convert")         \
+	X(CONVERT_END, "convert_end")         \
+	X(DISKSIZE, "disksize")               \
+	X(DIR, "dir")                         \
+	X(NEW_INODE, "new_inode")             \
+	X(LINK, "link")                       \
+	X(TRUNCATE, "truncate")               \
+	X(SETATTR, "setattr")                 \
+	X(XATTR, "xattr")                     \
+	X(FALLOCATE, "fallocate")             \
+	X(EVICT, "evict")                     \
 	X(GENERIC_END, "generic_end")
 
 enum mark_site {
@@ -193,6 +193,9 @@ static inline void count(struct counters *c, enum counter which, uint64_t n)
 {
 	c->v[which] += n;
 }
+
+/* What another thread counted for itself is added. */
+void counters_add(struct counters *c, const struct counters *more);
 
 extern const char *const counter_names[COUNTER_COUNT];
 extern const char *const mark_names[MARK_COUNT];

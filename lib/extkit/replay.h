@@ -66,6 +66,8 @@ struct ek_replay_item {
 /* Negative ends the replay with that code. */
 typedef int ek_replay_item_fn(void *data, const struct ek_replay_item *item);
 
+#define EK_THREADS_TRACE UINT32_MAX
+
 struct ek_replay_options {
 	size_t size;         /* sizeof(struct ek_replay_options) */
 	unsigned flags;      /* enum ek_replay_flag */
@@ -100,6 +102,10 @@ struct ek_replay_options {
 	/* Knobs of a region (extkit/region.h), for a target that is one; they go before the
 	 * policy's switches walk, track and stable.  NULL: none. */
 	const char *region;
+	/* Workers, each of which gets files of its own; 0 and 1: everything in turn, which alone
+	 * gives the same bytes every time.  EK_THREADS_TRACE: one for each thread of the trace.
+	 * What names files, or works on several, waits for all before it. */
+	uint32_t threads;
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",

@@ -163,6 +163,8 @@ int task_start_inode(struct task *t, struct ek_inode *inode, enum handle_type ty
 /* Coarse time of the image's clock: of its last tick, but never before an exact time that a file
  * was given. */
 struct ek_time image_now(const struct ek_image *img);
+/* The same of another time. */
+struct ek_time image_coarse(const struct ek_image *img, struct ek_time now);
 
 /* The superblock as it is in memory; a change goes through super_write. */
 struct super_raw;

@@ -23,9 +23,8 @@ static bool before(struct ek_time a, struct ek_time b)
 	return a.sec != b.sec ? a.sec < b.sec : a.nsec < b.nsec;
 }
 
-struct ek_time image_now(const struct ek_image *img)
+struct ek_time image_coarse(const struct ek_image *img, struct ek_time now)
 {
-	struct ek_time now = img->now;
 	uint32_t since; /* the last tick, ns */
 
 	/* no room for parts of a second, or nobody who knows them */
@@ -42,6 +41,11 @@ struct ek_time image_now(const struct ek_image *img)
 	}
 	now.nsec -= since;
 	return before(now, img->floor) ? img->floor : now;
+}
+
+struct ek_time image_now(const struct ek_image *img)
+{
+	return image_coarse(img, img->now);
 }
 
 /* True when a change now would show the time that was shown already. */
@@ -75,6 +79,12 @@ static int mark(struct task *t, struct ek_inode *inode)
 	count(&inode->img->counters, COUNTER_TS_UPDATES, 1);
 	rc = inode_mark_dirty(t, inode, MARK_TIMESTAMP);
 	return handle_end(h, rc);
+}
+
+bool inode_shows_time(const struct ek_inode *inode, struct ek_time now)
+{
+	return !inode->times_shown && !before(inode->rec.mtime, now) &&
+	       !before(inode->rec.ctime, now);
 }
 
 int inode_touch_modify(struct task *t, struct ek_inode *inode)

@@ -90,6 +90,7 @@ static void mapping_free(struct mapping *m)
 	list_remove(&m->all);
 	mapping_free_table(m);
 	m->inode->mapping = NULL;
+	pthread_mutex_destroy(&m->lock);
 	pool_give(&m->pc->records, m);
 }
 
@@ -122,6 +123,7 @@ struct mapping *mapping_of(struct ek_inode *inode)
 {
 	struct pagecache *pc = pc_of(inode);
 	struct mapping *m = inode->mapping;
+	pthread_mutexattr_t again; /* a commit inside a writeback of the file comes back to it */
 
 	if (m != NULL)
 		return m;
@@ -132,6 +134,10 @@ struct mapping *mapping_of(struct ek_inode *inode)
 	}
 	m->pc = pc;
 	m->inode = inode;
+	pthread_mutexattr_init(&again);
+	pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&m->lock, &again);
+	pthread_mutexattr_destroy(&again);
 	list_init(&m->wb);
 	list_append(&pc->mappings, &m->all);
 	inode->mapping = m;

@@ -97,8 +97,6 @@ struct flush_run {
 
 int flusher_open(struct pagecache *pc, struct diag *d)
 {
-	if (pc->pace.extent_ns == 0 && pc->pace.page_ns == 0)
-		return 0;
 	pc->run = mem_zero(sizeof(*pc->run));
 	return pc->run != NULL ? 0 : diag_set(d, -ENOMEM, "out of memory for the flusher");
 }
@@ -108,7 +106,7 @@ void flusher_forget(struct mapping *m)
 {
 	struct flush_run *r = m->pc->run;
 
-	if (r == NULL || !r->active || r->pass.m != m)
+	if (!r->active || r->pass.m != m)
 		return;
 	r->active = false;
 	pass_close(&r->pass, 0);
@@ -125,7 +123,9 @@ static int run_begin(struct task *t, struct pagecache *pc)
 		return write_inode(t, m, &r->wbc);
 	count(pc->counters, COUNTER_WRITEBACK_SINGLE_INODE, 1);
 	r->until = now_ns(pc);
+	mapping_lock(m);
 	rc = pass_open(&r->pass, t, m, &r->wbc);
+	mapping_unlock(m);
 	r->pass.paced = true;
 	r->active = rc == 0;
 	return rc;
@@ -135,8 +135,11 @@ static int run_step(struct pagecache *pc)
 {
 	struct flush_run *r = pc->run;
 	int64_t before = r->wbc.nr_to_write;
-	int rc = pass_next(&r->pass);
+	int rc;
 
+	mapping_lock(r->pass.m);
+	rc = pass_next(&r->pass);
+	mapping_unlock(r->pass.m);
 	r->until += pc->pace.extent_ns + (uint64_t)(before - r->wbc.nr_to_write) * pc->pace.page_ns;
 	if (rc == 1)
 		return 0;
@@ -169,10 +172,28 @@ static int run_to_now(struct task *t, struct pagecache *pc, uint64_t target)
 	return rc;
 }
 
+int pc_background_step(struct task *t)
+{
+	struct pagecache *pc = t->img->data.ctx;
+	int rc = 0;
+
+	if (!is_due(pc))
+		return 0;
+	rc = pc->run->active ? run_step(pc) : run_begin(t, pc);
+	return rc < 0 ? rc : is_due(pc);
+}
+
+static bool is_paced(const struct pagecache *pc)
+{
+	return pc->pace.extent_ns != 0 || pc->pace.page_ns != 0;
+}
+
 int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages)
 {
 	pc->uncharged += pages;
-	if (pc->run != NULL && pc->run->active)
+	if (pc->threaded) /* the background has a thread of its own */
+		return pc->dirty_total > pc->dirty_pages ? background(t, pc, pc->dirty_pages) : 0;
+	if (is_paced(pc) && pc->run->active)
 		return run_to_now(t, pc, pc->dirty_pages);
 	if (pc->uncharged < CHECK_PAGES)
 		return 0;
@@ -181,8 +202,8 @@ int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages)
 		return 0;
 	if (pc->dirty_total > pc->dirty_pages)
 		count(pc->counters, COUNTER_THROTTLES, 1);
-	return pc->run != NULL ? run_to_now(t, pc, pc->dirty_pages)
-			       : background(t, pc, pc->background_pages);
+	return is_paced(pc) ? run_to_now(t, pc, pc->dirty_pages)
+			    : background(t, pc, pc->background_pages);
 }
 
 int flush_some(struct pagecache *pc)
@@ -202,7 +223,7 @@ int pc_tick(struct task *t)
 	struct pagecache *pc = t->img->data.ctx;
 	int rc = jnl_tick(t->img->jnl);
 
-	if (rc == 0 && pc->run != NULL && pc->run->active)
+	if (rc == 0 && is_paced(pc) && pc->run->active)
 		rc = run_to_now(t, pc, pc->dirty_pages);
 	if (rc < 0 || now_ns(pc) < pc->next_periodic)
 		return rc;

@@ -9,6 +9,7 @@
 #ifndef PAGECACHE_FOLIO_H
 #define PAGECACHE_FOLIO_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -77,7 +78,8 @@ struct mapping {
 	struct chunk_leaf **leaf; /* first_leaf until the file is large */
 	uint32_t leaves;
 	uint32_t pages, dirty_pages;
-	struct folio *last;       /* found or made last */
+	struct folio *last;   /* found or made last */
+	pthread_mutex_t lock; /* of the bytes and states of its folios, when there are threads */
 	uint32_t writeback_index; /* page where the next cyclic pass begins */
 	unsigned wb_state;        /* why the inode is on the dirty list: enum wb_state */
 	uint64_t dirtied_when;    /* ns, virtual */

@@ -67,6 +67,7 @@ struct pagecache {
 	struct task *task;           /* of completions, the flusher and ordered data */
 	const struct policy *policy; /* the image's */
 	const struct generation *generation;
+	bool threaded;   /* folios are overwritten by pc_overwrite meanwhile */
 	bool overwrites; /* of what is dirty change bytes only: no handles, no look at the map */
 	struct counters *counters;
 	struct fpool *pool;
@@ -113,6 +114,12 @@ enum pc_write_flag { PC_DSYNC = 1 << 0, PC_SYNC = 1 << 1 };
 int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
 		 const struct pc_source *src, unsigned flags);
 
+/* A write that changes nothing but bytes that are dirty already: true when it was one and is done,
+ * at the (coarse) time now.  It may run beside others, and beside writeback and commits; whatever
+ * else is done to the cache must not run meanwhile.  Two writes of one file must not either. */
+bool pc_overwrite(struct ek_inode *inode, uint64_t pos, uint64_t len, const struct pc_source *src,
+		  struct ek_time now, struct counters *counters);
+
 enum readahead_advice { READAHEAD_NORMAL, READAHEAD_RANDOM, READAHEAD_SEQUENTIAL };
 
 /* What an open file remembers of its reads; all zeros when it was opened. */
@@ -157,6 +164,9 @@ int pc_closed(struct task *t, struct ek_inode *inode, bool writer);
 
 /* The clock moved: periodic writeback, background writeback, journal age. */
 int pc_tick(struct task *t);
+
+/* One step of background writeback, when it is due: 1 when there is more to do. */
+int pc_background_step(struct task *t);
 
 /* POSIX_FADV_WILLNEED: reads the range, as far as a window may go. */
 int pc_will_need(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len);
@@ -224,6 +234,19 @@ int readahead_fault(struct task *t, struct mapping *m, struct readahead *ra, uin
 
 /* Makes every block of [from, from + n) mapped or reserved, as write_begin does. */
 int folio_reserve(struct task *t, struct folio *f, uint32_t from, uint32_t n);
+
+/* What pc_overwrite looks at and changes belongs to others meanwhile. */
+static inline void mapping_lock(struct mapping *m)
+{
+	if (m->pc->threaded)
+		pthread_mutex_lock(&m->lock);
+}
+
+static inline void mapping_unlock(struct mapping *m)
+{
+	if (m->pc->threaded)
+		pthread_mutex_unlock(&m->lock);
+}
 
 void mapping_note_dirty(struct mapping *m, unsigned why);
 

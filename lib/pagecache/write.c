@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/copy.h"
 #include "base/diag.h"
+#include "fs/data.h"
 #include "fs/inline.h"
 #include "fs/map.h"
 #include "pagecache/generation.h"
@@ -91,12 +92,12 @@ void write_note_copied(struct folio *f, uint64_t pos, uint64_t len)
 
 /* The common write: into one folio that is dirty and whole, within the size.  Nothing has to be
  * mapped, read, reserved or tagged, only the bytes and the marks of their blocks change. */
-static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struct pc_source *src)
+static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struct pc_source *src,
+		      struct counters *c)
 {
 	const enum block_state ready =
 	    m->pc->policy->folio == FOLIO_S3 ? BLOCK_DIRTY : BLOCK_MAPPED;
 	struct folio *f = mapping_find(m, (uint32_t)(pos >> PAGE_BITS));
-	struct counters *c = m->pc->counters;
 	uint32_t first, n;
 	uint64_t at;
 
@@ -117,6 +118,36 @@ static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struc
 	write_copy(f, pos, src, 0, len);
 	folio_set(f, BLOCK_DIRTY, first, n);
 	write_tell(f, pos, len);
+	return true;
+}
+
+static bool can_overwrite(const struct mapping *m, uint64_t pos, uint64_t len)
+{
+	unsigned bits = PAGE_BITS + m->pc->max_order;
+
+	return m->pc->overwrites && policy_delays(m->pc->policy) && pos + len <= m->inode->size &&
+	       pos >> bits == (pos + len - 1) >> bits;
+}
+
+bool pc_overwrite(struct ek_inode *inode, uint64_t pos, uint64_t len, const struct pc_source *src,
+		  struct ek_time now, struct counters *counters)
+{
+	struct mapping *m = inode->mapping;
+	bool done;
+
+	if (m == NULL || len == 0 || len > UINT64_MAX - pos || !can_overwrite(m, pos, len) ||
+	    inode_logs_data(inode) || !inode_shows_time(inode, now))
+		return false;
+	mapping_lock(m);
+	m->streaming = pos == m->write_end;
+	done = overwrite(m, pos, len, src, counters);
+	if (done)
+		m->write_end = pos + len;
+	mapping_unlock(m);
+	if (!done)
+		return false;
+	count(counters, COUNTER_WRITE_CALLS, 1);
+	count(counters, COUNTER_WRITE_BYTES, len);
 	return true;
 }
 
@@ -217,10 +248,8 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	m->write_end = pos + len;
 	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
 	rc = inode_touch_modify(t, inode);
-	if (rc == 0 && pos + len <= inode->size && m->pc->overwrites &&
-	    policy_delays(m->pc->policy) && !space_is_tight(&m->pc->img->groups.space) &&
-	    (pos & ~(chunk - 1)) == ((pos + len - 1) & ~(chunk - 1)) &&
-	    overwrite(m, pos, len, src)) {
+	if (rc == 0 && can_overwrite(m, pos, len) && !space_is_tight(&m->pc->img->groups.space) &&
+	    overwrite(m, pos, len, src, m->pc->counters)) {
 		done = len;
 		rc = balance_dirty(t, m->pc, (uint32_t)((len + PAGE_BYTES - 1) >> PAGE_BITS));
 	}

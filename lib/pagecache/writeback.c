@@ -398,7 +398,7 @@ int pass_close(struct pass *p, int rc)
 	return rc < 0 ? rc : end;
 }
 
-int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
+static int writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 {
 	struct pass p;
 	int rc;
@@ -425,6 +425,16 @@ int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
 		rc = pass_next(&p);
 	while (rc == 1);
 	return pass_close(&p, rc);
+}
+
+int pc_writepages(struct task *t, struct mapping *m, struct wbc *wbc)
+{
+	int rc;
+
+	mapping_lock(m);
+	rc = writepages(t, m, wbc);
+	mapping_unlock(m);
+	return rc;
 }
 
 /* Of files by ranges the status tree alone knows. */
@@ -467,6 +477,7 @@ int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
 	struct folio *f;
 	int rc = 0, end;
 
+	mapping_lock(m);
 	start_pass(&p, t, m, &wbc);
 	count(m->pc->counters, COUNTER_WRITEPAGES, 1);
 	while (rc == 0 && (f = mapping_next(m, TAG_DIRTY, page, last)) != NULL) {
@@ -478,5 +489,6 @@ int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
 			break;
 	}
 	end = data_bio_submit(&p.bio);
+	mapping_unlock(m);
 	return rc < 0 ? rc : end;
 }

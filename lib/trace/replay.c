@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/ctx.h"
+#include "trace/crew.h"
 #include "trace/job.h"
 #include "trace/manifest.h"
 #include "trace/notes.h"
@@ -193,9 +194,26 @@ static bool is_image(const char *target)
 	       strncmp(target, REGION, sizeof(REGION) - 1) != 0;
 }
 
+static int tell_failed(void *ctx, const struct op *o, int rc)
+{
+	return replay_failure(ctx, o, rc);
+}
+
+/* Workers between the replay and its image. */
+static int hire(struct replay *rp)
+{
+	struct target *image = rp->target;
+
+	if (rp->opt.stage != 0)
+		return diag_set(&rp->ctx->diag, -EINVAL, "stages are looked at by one thread");
+	return crew_open(image, rp->opt.threads, rp->opt.clock == EK_CLOCK_REAL, tell_failed, rp,
+			 &rp->ctx->diag, &rp->target);
+}
+
 static int open_target(struct replay *rp, const char *target)
 {
 	uint32_t hz = rp->opt.hz != 0 ? rp->opt.hz : rp->source->header.hz;
+	int rc;
 
 	if (hz == 0 || hz > 1000000)
 		hz = DEFAULT_HZ;
@@ -217,7 +235,8 @@ static int open_target(struct replay *rp, const char *target)
 	if (strncmp(target, REGION, sizeof(REGION) - 1) == 0)
 		return target_open_region(target + sizeof(REGION) - 1, &rp->opt, rp->ctx,
 					  &rp->target);
-	return target_open_image(target, &rp->opt, start_time(rp), hz, &rp->ctx->diag, &rp->target);
+	rc = target_open_image(target, &rp->opt, start_time(rp), hz, &rp->ctx->diag, &rp->target);
+	return rc == 0 && rp->opt.threads > 1 ? hire(rp) : rc;
 }
 
 static int read_options(const struct ek_replay_options *opt, struct diag *d,

@@ -125,17 +125,34 @@ static int image_op(struct target *target, const struct op *o)
 
 /* ---- clock ---- */
 
+static struct ek_time wall_time(const struct image_target *t, uint64_t ns)
+{
+	uint64_t sub = t->start.nsec + ns % 1000000000u;
+
+	return (struct ek_time){t->start.sec + (int64_t)(ns / 1000000000u + sub / 1000000000u),
+				(uint32_t)(sub % 1000000000u)};
+}
+
+struct ek_time image_time_at(const struct image_target *t, uint64_t ns)
+{
+	return image_coarse(t->img, wall_time(t, ns));
+}
+
+void image_set_clock(struct image_target *t, uint64_t ns)
+{
+	if (ns <= t->now_ns)
+		return;
+	t->now_ns = ns;
+	t->img->now = wall_time(t, ns);
+}
+
 static int image_tick(struct target *target, uint64_t ns)
 {
 	struct image_target *t = of(target);
-	uint64_t sub;
 
 	if (ns <= t->now_ns)
 		return 0;
-	t->now_ns = ns;
-	sub = t->start.nsec + ns % 1000000000u;
-	t->img->now.sec = t->start.sec + (int64_t)(ns / 1000000000u + sub / 1000000000u);
-	t->img->now.nsec = (uint32_t)(sub % 1000000000u);
+	image_set_clock(t, ns);
 	if (ns < t->next_tick)
 		return 0;
 	t->next_tick = ns + TICK_NS;

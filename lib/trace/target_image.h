@@ -58,6 +58,11 @@ struct image_target {
 
 struct open_file *image_file(struct image_target *t, uint32_t handle);
 
+/* The clock reaches ns after the trace's start, if it has not; no timer is looked at. */
+void image_set_clock(struct image_target *t, uint64_t ns);
+/* The time that files are given then. */
+struct ek_time image_time_at(const struct image_target *t, uint64_t ns);
+
 /* Operations on contents (target_image_data.c). */
 typedef int image_op_fn(struct image_target *t, const struct op *o);
 image_op_fn image_op_write, image_op_read, image_op_store, image_op_copy, image_op_falloc,

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handing out: which operation goes to which worker, and which waits for whom.
+ *
+ *	on the contents of one open file	to the worker of the file
+ *	open, without truncation		here, at once: it changes no contents
+ *	close					here, after what waits for the file
+ *	everything else				here, after all that waits
+ */
+#include "trace/crew.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/mem.h"
+#include "io/dev.h"
+#include "trace/crew_impl.h"
+
+static struct crew *of(struct target *t)
+{
+	return container_of(t, struct crew, target);
+}
+
+/* ---- the image ---- */
+
+void crew_enter(struct crew *c, bool alone)
+{
+	pthread_mutex_lock(&c->lock);
+	if (!alone)
+		return;
+	atomic_store(&c->wanted, 1);
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		pthread_mutex_lock(&c->worker[i].gate);
+	atomic_store(&c->wanted, 0);
+}
+
+void crew_leave(struct crew *c, bool alone)
+{
+	for (uint32_t i = c->nworkers; alone && i-- > 0;)
+		pthread_mutex_unlock(&c->worker[i].gate);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- lanes ---- */
+
+static struct worker *pick(struct crew *c, const struct op *o)
+{
+	if (c->by_thread)
+		return &c->worker[o->thread % c->nworkers];
+	return &c->worker[c->next++ % c->nworkers];
+}
+
+static bool is_waiting(const struct lane *l)
+{
+	struct worker *w = l->worker;
+	bool yes;
+
+	pthread_mutex_lock(&w->queue);
+	yes = w->done <= l->last;
+	pthread_mutex_unlock(&w->queue);
+	return yes;
+}
+
+/* The lane of the file.  A thread takes a file over when nothing waits for it. */
+static struct lane *lane_of(struct crew *c, const struct open_file *f, const struct op *o)
+{
+	struct hash_node *n = hash_find(&c->lanes, f->inode->ino.v);
+	struct lane *l;
+
+	if (n != NULL) {
+		l = hash_entry(n, struct lane, node);
+		if (c->by_thread && l->worker != pick(c, o) && !is_waiting(l))
+			l->worker = pick(c, o);
+		return l;
+	}
+	l = mem_zero(sizeof(*l));
+	if (l == NULL)
+		return NULL;
+	l->worker = pick(c, o);
+	hash_insert(&c->lanes, &l->node, f->inode->ino.v);
+	return l;
+}
+
+static void wait_for_lane(struct lane *l)
+{
+	worker_wait(l->worker, l->last);
+}
+
+static void wait_for_all(struct crew *c)
+{
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		worker_push(&c->worker[i]);
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		worker_wait(&c->worker[i], UINT64_MAX);
+}
+
+/* ---- operations ---- */
+
+enum way { WAY_LANE, WAY_NOW, WAY_AFTER_LANE, WAY_AFTER_ALL };
+
+static enum way way_of(const struct op *o)
+{
+	switch ((enum op_code)o->code) {
+	case OP_WRITE:
+	case OP_READ:
+	case OP_MWRITE:
+	case OP_FTRUNCATE:
+	case OP_FALLOC:
+	case OP_FSYNC:
+	case OP_FDATASYNC:
+	case OP_SYNCRANGE:
+	case OP_MSYNC:
+		return WAY_LANE;
+	case OP_OPEN:
+		return (o->flags & OPF_TRUNC) != 0 ? WAY_AFTER_ALL : WAY_NOW;
+	case OP_CLOSE:
+		return WAY_AFTER_LANE;
+	case OP_MMAP:
+	case OP_MUNMAP:
+	case OP_FORK:
+	case OP_EXIT:
+	case OP_MARK:
+	case OP_GAP:
+		return WAY_NOW;
+	default:
+		return WAY_AFTER_ALL;
+	}
+}
+
+static void pass_on(struct crew *c, const struct diag *d)
+{
+	*c->target.d = *d;
+	diag_clear(&c->diag);
+}
+
+static int run_here(struct crew *c, const struct op *o)
+{
+	int rc;
+
+	crew_enter(c, true);
+	rc = c->inner->ops->tick(c->inner, c->now);
+	if (rc == 0)
+		rc = c->inner->ops->op(c->inner, o);
+	if (rc < 0)
+		pass_on(c, &c->diag);
+	crew_leave(c, true);
+	return rc;
+}
+
+static int hand_over(struct crew *c, struct open_file *f, const struct op *o)
+{
+	struct lane *l = lane_of(c, f, o);
+	uint32_t nbytes = o->plain || o->data.bytes == NULL ? 0 : o->data.n;
+	struct batch *b;
+	struct queued *q;
+
+	if (l == NULL)
+		return diag_set(c->target.d, -ENOMEM, "out of memory for a file");
+	if (nbytes > BATCH_BYTES) { /* too much to be copied */
+		wait_for_lane(l);
+		return run_here(c, o);
+	}
+	b = worker_room(l->worker, nbytes);
+	if (b == NULL)
+		return diag_set(c->target.d, -ENOMEM, "out of memory for operations that wait");
+	q = &b->op[b->n++];
+	*q = (struct queued){.time = c->now,
+			     .off = o->off,
+			     .len = o->len,
+			     .file = f,
+			     .handle = o->handle,
+			     .flags = o->flags,
+			     .code = o->code,
+			     .sub = o->sub,
+			     .data_kind = o->data_kind};
+	if (nbytes != 0) {
+		q->bytes = memcpy(b->bytes + b->nbytes, o->data.bytes, nbytes);
+		q->nbytes = nbytes;
+		b->nbytes += nbytes;
+	}
+	l->last = l->worker->pushed;
+	if (c->prompt)
+		worker_push(l->worker);
+	return 0;
+}
+
+/* What workers met with is told in their stead. */
+static int tell_failures(struct crew *c)
+{
+	int rc = 0;
+
+	if (atomic_load_explicit(&c->trouble, memory_order_relaxed) == 0)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	atomic_store(&c->trouble, 0);
+	rc = c->error;
+	for (size_t i = 0; i < c->nfailures && rc == 0; i++) {
+		pass_on(c, &c->failures[i].diag);
+		rc = c->failed(c->failed_ctx, &c->failures[i].op, c->failures[i].rc);
+	}
+	c->nfailures = 0;
+	c->error = rc;
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+static int crew_op(struct target *t, const struct op *o)
+{
+	struct crew *c = of(t);
+	enum way way = way_of(o);
+	struct hash_node *n = NULL;
+	struct open_file *f;
+	struct lane *l;
+	int rc = tell_failures(c);
+
+	if (rc < 0)
+		return rc;
+	if (way == WAY_LANE || way == WAY_AFTER_LANE)
+		n = hash_find(&c->image->files, o->handle);
+	if (n == NULL || way == WAY_AFTER_ALL) {
+		if (way == WAY_AFTER_ALL)
+			wait_for_all(c);
+		return run_here(c, o);
+	}
+	f = hash_entry(n, struct open_file, node);
+	if (way == WAY_LANE)
+		return hand_over(c, f, o);
+	l = lane_of(c, f, o);
+	if (l == NULL)
+		return diag_set(t->d, -ENOMEM, "out of memory for a file");
+	wait_for_lane(l);
+	return run_here(c, o);
+}
+
+/* ---- life ---- */
+
+/* Where the image and its device tell of failures. */
+static void tell(struct crew *c, struct diag *d)
+{
+	c->inner->d = d;
+	c->image->dev->diag = d;
+}
+
+static int crew_begin(struct target *t)
+{
+	struct crew *c = of(t);
+	int rc = c->inner->ops->begin(c->inner);
+
+	if (rc < 0)
+		return rc;
+	tell(c, &c->diag);
+	c->image->pc->threaded = true;
+	c->running = true;
+	for (uint32_t i = 0; i < c->nworkers && rc == 0; i++)
+		rc = worker_start(c, &c->worker[i]);
+	if (rc == 0)
+		rc = flusher_start(c);
+	return rc == 0 ? 0 : diag_set(t->d, rc, "cannot start a thread");
+}
+
+/* Time passes for those who wait for it: workers set it as they go. */
+static int crew_tick(struct target *t, uint64_t ns)
+{
+	of(t)->now = ns;
+	return 0;
+}
+
+static void stop(struct crew *c)
+{
+	if (!c->running)
+		return;
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		worker_stop(&c->worker[i]);
+	flusher_stop(c);
+	c->running = false;
+	c->image->pc->threaded = false;
+	tell(c, c->target.d);
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		counters_add(&c->image->img->counters, &c->worker[i].counters);
+}
+
+static int crew_finish(struct target *t)
+{
+	struct crew *c = of(t);
+	int rc;
+
+	stop(c);
+	rc = tell_failures(c);
+	return rc < 0 ? rc : c->inner->ops->finish(c->inner);
+}
+
+static int crew_bare(struct target *t)
+{
+	return of(t)->inner->ops->bare(of(t)->inner);
+}
+
+static int crew_node(struct target *t, const struct op_node *n)
+{
+	return of(t)->inner->ops->node(of(t)->inner, n);
+}
+
+static const struct counters *crew_counters(struct target *t)
+{
+	return of(t)->inner->ops->counters(of(t)->inner);
+}
+
+static const struct target_extents *crew_extents(struct target *t)
+{
+	return of(t)->inner->ops->extents(of(t)->inner);
+}
+
+static void crew_close(struct target *t)
+{
+	struct crew *c = of(t);
+	struct hash_node *n;
+	size_t at = 0;
+
+	stop(c);
+	c->inner->ops->close(c->inner);
+	while ((n = hash_pop(&c->lanes, &at)) != NULL)
+		free(hash_entry(n, struct lane, node));
+	hash_free(&c->lanes);
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		worker_free(&c->worker[i]);
+	free(c->worker);
+	free(c->failures);
+	free(c);
+}
+
+static const struct target_ops crew_ops = {
+    .bare = crew_bare,
+    .node = crew_node,
+    .begin = crew_begin,
+    .tick = crew_tick,
+    .op = crew_op,
+    .finish = crew_finish,
+    .counters = crew_counters,
+    .extents = crew_extents,
+    .close = crew_close,
+};
+
+int crew_open(struct target *image, uint32_t workers, bool prompt, crew_failed_fn *failed,
+	      void *ctx, struct diag *d, struct target **ret)
+{
+	struct crew *c;
+
+	if (workers != CREW_BY_THREAD && workers > CREW_MAX)
+		return diag_set(d, -EINVAL, "threads: %u, at most %u", workers, CREW_MAX);
+	c = mem_zero(sizeof(*c));
+	if (c == NULL)
+		return diag_set(d, -ENOMEM, "out of memory for threads");
+	c->by_thread = workers == CREW_BY_THREAD;
+	c->nworkers = c->by_thread ? CREW_MAX : workers;
+	c->worker = mem_array(c->nworkers, sizeof(*c->worker), SIZE_MAX, d);
+	if (c->worker == NULL) {
+		free(c);
+		return -ENOMEM;
+	}
+	c->target = (struct target){&crew_ops, d};
+	c->inner = image;
+	c->image = container_of(image, struct image_target, target);
+	c->prompt = prompt;
+	c->failed = failed;
+	c->failed_ctx = ctx;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->nap, NULL);
+	pthread_cond_init(&c->wake, NULL);
+	*ret = &c->target;
+	return 0;
+}
