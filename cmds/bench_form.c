@@ -48,6 +48,7 @@ static void csv_row(struct run *run, const struct ek_bench_row *row,
 	}
 	csv_number(run, row->wall_ns, ran);
 	csv_number(run, row->cpu_ns, ran);
+	csv_number(run, row->cpu_ratio, ran && row->cpu_ratio > 0);
 	raw(run, ran ? "," : ",\"");
 	raw(run, ran ? "" : row->why);
 	raw(run, ran ? "" : "\"");
@@ -160,13 +161,13 @@ static void markdown_facts(struct run *run, const struct ek_bench_report *rep)
 	struct bench_shape shape;
 
 	bench_shape(rep, &shape);
-	raw(run, "\n| load | system | ns/call | CPU ns/call |");
+	raw(run, "\n| load | system | ns/call | CPU ns/call | CPU ratio |");
 	for (size_t k = shape.facts; k < shape.n; k++) {
 		raw(run, " ");
 		raw(run, shape.cols[k].key);
 		raw(run, " |");
 	}
-	raw(run, "\n|---|---|---|---|");
+	raw(run, "\n|---|---|---|---|---|");
 	for (size_t k = shape.facts; k < shape.n; k++)
 		raw(run, "---|");
 	raw(run, "\n");
@@ -179,7 +180,8 @@ static void markdown_facts(struct run *run, const struct ek_bench_report *rep)
 		raw(run, row->system);
 		raw(run, " | ");
 		raw_number(run, row->wall_ns, " | ");
-		raw_number(run, row->cpu_ns, " |");
+		raw_number(run, row->cpu_ns, " | ");
+		raw_number(run, row->cpu_ratio, " |");
 		for (size_t k = 0; k < row->nfacts; k++) {
 			raw(run, " ");
 			raw_number(run, row->facts[k].value, " |");

@@ -36,6 +36,7 @@ static const struct out_col published_cols[EK_BENCH_SOURCES][3] = {
 static const struct out_col time_cols[] = {
     {"wall_ns", N_("ns/call"), true},
     {"cpu_ns", N_("CPU ns/call"), true},
+    {"cpu_ratio", N_("CPU ratio"), true},
     {"why", N_("Not available"), false},
 };
 
@@ -101,6 +102,7 @@ static void show_row(struct out *out, const struct ek_bench_row *row,
 	}
 	number(out, row->wall_ns, ran);
 	number(out, row->cpu_ns, ran);
+	number(out, row->cpu_ratio, ran && row->cpu_ratio > 0);
 	out_str(out, NULL, NULL, ran ? "" : row->why);
 	for (size_t k = 0; k + shape->facts < shape->n; k++)
 		number(out, k < row->nfacts ? row->facts[k].value : 0, k < row->nfacts);

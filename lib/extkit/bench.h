@@ -70,6 +70,7 @@ struct ek_bench_row {
 	double published_ratio[EK_BENCH_SOURCES];
 	enum ek_bench_verdict verdict[EK_BENCH_SOURCES];
 	double wall_ns, cpu_ns; /* of a call, medians */
+	double cpu_ratio;       /* base's cpu_ns to this one's: above 1 is less work; 0: no base */
 	const struct ek_bench_fact *facts;
 	size_t nfacts;
 };

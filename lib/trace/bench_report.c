@@ -232,6 +232,7 @@ static int one_row(struct ek_bench_report *rep, const struct bench_cell *cell,
 	    .facts = facts,
 	};
 
+	row.cpu_ratio = over(spread_of(series[0].cpu_ns, series[0].runs).median, row.cpu_ns);
 	for (size_t k = 0; k < EK_BENCH_SOURCES; k++) {
 		const double *published = cell->published[m][k];
 

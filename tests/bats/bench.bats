@@ -24,6 +24,62 @@ small=(--scale 1 --runs 1)
 	equal "$(json 'sorted({r["cell"] for r in d["rows"]})[0]')" "write cache N N N 1M"
 }
 
+# facts STUDY CELL NAME ARG...: that fact of each system that ran, in the order of the systems.
+facts() {
+	x 0 bench --runs 1 --scale 1 --json "${@:4}" --only "$2" "$1"
+	json "[(r['system'], r['$3']) for r in d['rows'] if r['$3'] is not None and r['cell'] == '$2']"
+}
+
+@test "study 1: a write has a handle before the patches, and none after" {
+	need_json
+	facts 1 "write 256/500" handles/call >list
+	python3 - <<-'END'
+		seen = dict(eval(open("list").read()))
+		assert seen["before"] == seen["patch 1"] == 1, seen
+		assert seen["patches 1-4"] < 0.25 and seen["linux-6.18"] < 0.01, seen
+	END
+}
+
+@test "study 2: only 3.11's rule overruns its budget, and its extents are small" {
+	need_json
+	facts 2 "5 pages a unit" overruns >list
+	facts 2 "5 pages a unit" blocks/extent >lengths
+	python3 - <<-'END'
+		overruns = dict(eval(open("list").read()))
+		assert overruns.pop("3.11 rule") >= 1 and not any(overruns.values()), overruns
+		lengths = dict(eval(open("lengths").read()))
+		assert lengths["3.11 rule"] < 100 < 500 < lengths["3.13 rule"], lengths
+	END
+}
+
+@test "study 3: larger folios are fewer, and ranges are reserved at once" {
+	need_json
+	facts 3 "write cache N N N 1M" folios >list
+	facts 3 "write cache N N N 1M" reserves/call >reserves
+	python3 - <<-'END'
+		folios = dict(eval(open("list").read()))
+		assert folios["base"] == 256 * folios["base + large folio"], folios
+		reserves = dict(eval(open("reserves").read()))
+		assert reserves["base"] == reserves["base + large folio"] == 256, reserves
+		assert reserves.get("iomap + large folio", 1) == 1, reserves
+	END
+}
+
+@test "study 4: marks fall by the patches, and lazy copies are inodes times commits" {
+	need_json
+	facts 4 "16 streams" marks/page >list
+	facts 4 "16 streams, slow" "inode copies" --scale 15 --system "default, lazy" >copies
+	facts 4 "16 streams, slow" commits --scale 15 --system "default, lazy" >commits
+	python3 - <<-'END'
+		marks = dict(eval(open("list").read()))
+		assert [round(marks[s]) for s in ("ext3", "ext3 patch 1", "ext3 patched")] == [4, 3, 2], marks
+		assert marks["ext4 no delalloc"] > marks["ext4 default"] > marks["linux-6.18"], marks
+		copies, commits = (dict(eval(open(f).read())) for f in ("copies", "commits"))
+		lazy, n = copies["ext4 default, lazy"], commits["ext4 default, lazy"]
+		assert n > 1 and 16 * n <= lazy <= 18 * n and copies["ext3"] > 1000 * lazy, (copies, commits)
+	END
+}
+
 @test "scratch images are gone afterwards, and when the run fails" {
 	mkdir scratch
 	TMPDIR=$PWD/scratch x 0 bench "${small[@]}" --only "write 256" 1
