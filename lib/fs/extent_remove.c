@@ -15,7 +15,6 @@
 
 /* Leaf, the index blocks above it, bitmap, descriptor, inode, superblock: one step of removal. */
 #define STEP_CREDITS 16u
-#define STEP_REVOKES 64u
 
 static void drop_entry(struct extent_node *n, int i)
 {
@@ -165,16 +164,17 @@ static void cut_piece(const struct ek_inode *inode, const struct extent *e, uint
 		      uint32_t *to)
 {
 	uint32_t last = e->lblk.v + e->len - 1;
+	uint32_t most = jnl_revoke_step(inode->img->jnl);
 	bool tail = *to >= last;
 
 	*from = MAX(*from, e->lblk.v);
 	*to = MIN(*to, last);
-	if (!inode_logs_blocks(inode) || *to - *from < STEP_REVOKES)
+	if (!inode_logs_blocks(inode) || *to - *from < most)
 		return;
 	if (tail)
-		*from = *to - (STEP_REVOKES - 1);
+		*from = *to - (most - 1);
 	else
-		*to = *from + (STEP_REVOKES - 1);
+		*to = *from + (most - 1);
 }
 
 /* One step on the leaf's current entry, which has blocks of [from, to]: 1 when it has none left. */

@@ -127,6 +127,18 @@ static int open_external(struct ek_image *img)
 	return rc < 0 ? rc : jnl_open(&cfg, &img->jnl);
 }
 
+/* What the policy's name asks of a journal needs one. */
+static int miss_journal(struct ek_image *img)
+{
+	const struct policy *p = img->opts.policy;
+
+	if ((p->asked & 1u << SWITCH_DATA) == 0 || p->data == DATA_MODE_ORDERED ||
+	    p->data == DATA_MODE_NONE)
+		return 0;
+	return diag_set(&img->diag, -EINVAL, "refused: the image has no journal for data=%s",
+			policy_word(p, SWITCH_DATA));
+}
+
 /* The journal is there and stays as it is.  What it holds would be replayed over what is written
  * now, so it must hold nothing. */
 static int leave_journal(struct ek_image *img)
@@ -146,7 +158,7 @@ int image_open_journal(struct task *t)
 	bool there = geom_compat(&img->geom, COMPAT_HAS_JOURNAL);
 	bool read = (img->opts.flags & IMAGE_NO_RECOVERY) == 0;
 	bool left = there && read && img->opts.policy->data == DATA_MODE_NONE;
-	int rc = left ? leave_journal(img) : 0;
+	int rc = left ? leave_journal(img) : there ? 0 : miss_journal(img);
 
 	if (rc < 0)
 		return rc;

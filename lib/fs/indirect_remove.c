@@ -18,7 +18,6 @@
 #include "fs/map.h"
 
 #define STEP_CREDITS 12u /* bitmaps, descriptors, pointer block, inode, superblock */
-#define STEP_REVOKES 64u
 
 struct removal {
 	struct task *t;
@@ -131,7 +130,7 @@ static int free_data(struct removal *r, struct row *row, uint32_t i, uint32_t en
 		int rc;
 
 		if (inode_logs_blocks(r->inode))
-			n = MIN(n, STEP_REVOKES);
+			n = MIN(n, jnl_revoke_step(r->inode->img->jnl));
 		rc = free_run(r, row, i, n);
 		if (rc < 0)
 			return rc;

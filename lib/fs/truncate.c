@@ -208,6 +208,9 @@ static int delete_steps(struct task *t, struct ek_inode *inode)
 	if (rc < 0)
 		return rc;
 	inode->rec.dtime = deletion_time(inode->img);
+	/* Old kernels reuse the slot with the upper halves as they are; Linux leaves zeros. */
+	inode->rec.uid &= UINT16_MAX;
+	inode->rec.gid &= UINT16_MAX;
 	rc = inode_mark_dirty(t, inode, MARK_EVICT);
 	if (rc == 0) {
 		count(&t->img->counters, COUNTER_FREE_INODE, 1);

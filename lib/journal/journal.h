@@ -277,5 +277,8 @@ bool jnl_will_send_barrier(const struct jnl *j, uint32_t tid);
 
 /* The most blocks that a handle may ask for. */
 uint32_t jnl_max_credits(const struct jnl *j);
+/* The most records that a transaction spends an eighth of its blocks on: a step of a large removal.
+ */
+uint32_t jnl_revoke_step(const struct jnl *j);
 
 #endif

@@ -168,6 +168,11 @@ uint32_t jnl_max_credits(const struct jnl *j)
 	return jnl_is_none(j) ? UINT32_MAX : j->max_credits;
 }
 
+uint32_t jnl_revoke_step(const struct jnl *j)
+{
+	return jnl_is_none(j) ? UINT32_MAX : MAX(j->max_credits / 8, 1u) * j->records;
+}
+
 bool jnl_will_send_barrier(const struct jnl *j, uint32_t tid)
 {
 	return j->running != NULL && j->running->tid == tid;

@@ -199,14 +199,17 @@ int inline_write_delayed(struct task *t, struct mapping *m, uint64_t pos, uint64
 static int take_over(struct task *t, struct mapping *m, struct folio *f)
 {
 	struct map map = {.lblk = {0}, .len = 1};
+	unsigned flags = MAP_CREATE;
 	struct inline_copy c;
 	int rc = inline_save(m->inode, &c);
 
 	if (rc < 0)
 		return rc;
 	rc = inline_destroy(t, m->inode);
+	if (map_writes_unwritten(m->inode)) /* it has extents now */
+		flags |= MAP_UNWRITTEN;
 	if (rc == 0)
-		rc = map_blocks(t, m->inode, &map, MAP_CREATE | MAP_UNWRITTEN);
+		rc = map_blocks(t, m->inode, &map, flags);
 	if (rc == -ENOSPC) {
 		int undone = inline_restore(t, m->inode, &c);
 
@@ -248,8 +251,12 @@ int inline_write_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *
 		     const struct pc_source *src, uint64_t done)
 {
 	struct ek_inode *inode = m->inode;
-	int rc = inode_may_inline(inode) ? write_inode(t, m, pos, len, src, done) : 0;
+	uint32_t room = 0;
+	int rc = inode_may_inline(inode) ? inline_capacity(inode, &room) : 0;
 
+	/* Unlike a delayed one, this asks for the room before it opens a handle. */
+	if (rc == 0 && pos + *len <= room)
+		rc = write_inode(t, m, pos, len, src, done);
 	if (rc == 1) {
 		count(m->pc->counters, COUNTER_WRITE_BEGIN, 1);
 		count(m->pc->counters, COUNTER_WRITE_END, 1);

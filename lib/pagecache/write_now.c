@@ -136,25 +136,25 @@ static void note_place(struct folio *f, uint32_t at, const struct map *map)
 		clean_fresh(f, at, map->len);
 }
 
-/* Places for blocks [first, last] of the folio. */
+/* Places for blocks [first, last] of the folio: one by one, as Linux asks for them, since each is a
+ * request of its own to the allocator and to the quota. */
 static int place_blocks(struct task *t, struct folio *f, uint32_t first, uint32_t last)
 {
 	struct ek_inode *inode = f->map->inode;
 	unsigned bits = pc_block_bits(f->map->pc), flags = map_flags(inode);
 
 	for (uint32_t at = first; at <= last;) {
-		struct map map = {.lblk = {folio_lblk(f, bits) + at},
-				  .len = like(f, at, last - at + 1)};
-		int rc = 0;
+		struct map map = {.lblk = {folio_lblk(f, bits) + at}, .len = 1};
+		int rc;
 
-		if (!is_placed(f, at, flags)) {
-			rc = map_blocks(t, inode, &map, flags);
-			if (rc == 0)
-				note_place(f, at, &map);
+		if (is_placed(f, at, flags)) {
+			at += like(f, at, last - at + 1);
+			continue;
 		}
+		rc = map_blocks(t, inode, &map, flags);
 		if (rc < 0)
 			return rc;
-		at += map.len;
+		note_place(f, at++, &map);
 	}
 	return 0;
 }
