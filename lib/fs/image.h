@@ -54,7 +54,9 @@ struct data_ops {
 		       bool wait_only);
 	/* The inode record changed in a way that puts the inode among those that a sync visits. */
 	void (*dirtied)(void *ctx, struct ek_inode *inode);
-	/* The last reference to the inode is going: free what hangs on inode->mapping. */
+	/* There are data of the inode that are nowhere else: it has to stay in memory. */
+	bool (*is_dirty)(void *ctx, const struct ek_inode *inode);
+	/* The inode leaves memory: free what hangs on inode->mapping. */
 	void (*evict)(void *ctx, struct ek_inode *inode);
 	void *ctx;
 };

@@ -18,6 +18,7 @@
 #include "fs/inode_cache.h"
 
 #define KEEP_UNUSED 8192u
+#define TRIM_TRIES  8u
 
 int inode_cache_open(struct ek_image *img)
 {
@@ -118,13 +119,27 @@ void inode_cache_close(struct ek_image *img)
 	img->inodes = NULL;
 }
 
+static bool is_dirty(const struct ek_inode *inode)
+{
+	const struct data_ops *ops = &inode->img->data;
+
+	return ops->is_dirty != NULL && ops->is_dirty(ops->ctx, inode);
+}
+
+/* What has dirty data goes to the end of the line; when there is nothing else near its head, the
+ * cache grows until some of it is written. */
 void inode_cache_trim(struct ek_image *img)
 {
 	struct inode_cache *c = img->inodes;
 
-	while (c->unused_count > KEEP_UNUSED) {
+	for (unsigned tries = 0; c->unused_count > KEEP_UNUSED && tries < TRIM_TRIES; tries++) {
 		struct ek_inode *old = list_entry(c->unused.prev, struct ek_inode, lru);
 
+		if (is_dirty(old)) {
+			list_remove(&old->lru);
+			list_push(&c->unused, &old->lru);
+			continue;
+		}
 		c->unused_count--;
 		drop(old);
 	}

@@ -448,13 +448,31 @@ static void apply(struct ek_inode *inode, const struct attr *a)
 	r->ctime = (a->mask & ATTR_CTIME) != 0 ? a->ctime : inode_change_now(inode);
 }
 
+/* The flag that sends data through the log comes or goes: what is cached was written by the other
+ * rule, and what is logged must be home before anybody writes past the log. */
+static int settle_data(struct task *t, struct ek_inode *inode, const struct attr *a)
+{
+	bool heard = !policy_delays(t->img->opts.policy) && inode_is_file(inode);
+	int rc;
+
+	if ((a->mask & ATTR_FLAGS) == 0 || !heard || t->user.current != NULL ||
+	    ((a->flags ^ inode->rec.flags) & INODE_JOURNAL_DATA) == 0)
+		return 0;
+	rc = data_write_out(inode, 0, UINT64_MAX);
+	if (rc == 0)
+		rc = jnl_checkpoint(t->img->jnl, true);
+	return rc < 0 ? rc : data_invalidate(inode, 0, UINT64_MAX);
+}
+
 int fs_setattr(struct task *t, struct ek_inode *inode, const struct attr *a)
 {
 	bool owner = ((a->mask & ATTR_UID) != 0 && a->uid != inode->rec.uid) ||
 		     ((a->mask & ATTR_GID) != 0 && a->gid != inode->rec.gid);
 	struct handle *h;
-	int rc;
+	int rc = settle_data(t, inode, a);
 
+	if (rc < 0)
+		return rc;
 	if (owner) {
 		/* The quota transfer has a handle of its own. */
 		rc = task_start_inode(t, inode, HANDLE_QUOTA, 3, 0, &h);

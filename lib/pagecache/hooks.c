@@ -124,6 +124,14 @@ static void dirtied(void *ctx, struct ek_inode *inode)
 		mapping_note_dirty(m, WB_SYNC);
 }
 
+static bool is_dirty(void *ctx, const struct ek_inode *inode)
+{
+	const struct mapping *m = inode->mapping;
+
+	(void)ctx;
+	return m != NULL && m->dirty_pages != 0;
+}
+
 static void evict(void *ctx, struct ek_inode *inode)
 {
 	(void)ctx;
@@ -138,6 +146,7 @@ void hooks_install(struct pagecache *pc)
 					  .alloc_delayed = alloc_delayed,
 					  .ordered = ordered,
 					  .dirtied = dirtied,
+					  .is_dirty = is_dirty,
 					  .evict = evict,
 					  .ctx = pc};
 }

@@ -195,6 +195,25 @@ TEST(an_inode_may_ask_for_the_journal_by_itself)
 	stop();
 }
 
+TEST(the_flag_may_come_and_go)
+{
+	struct image_opts opts = usual;
+	struct pc_config cfg = {.memory = 8u << 20};
+	struct attr a = {.mask = ATTR_FLAGS};
+
+	choose("allocation=nodelalloc", NULL);
+	opts.policy = &policy;
+	start(1024, &opts, &cfg);
+	for (unsigned i = 0; i < 30; i++) {
+		for (unsigned k = 0; k < 20; k++)
+			one_step(PAGE_BYTES);
+		a.flags = file->rec.flags ^ INODE_JOURNAL_DATA;
+		OK(fs_setattr(&task, file, &a));
+		compare();
+	}
+	stop();
+}
+
 TEST(commits_wait_for_data_in_ordered_mode_only)
 {
 	static const char *const modes[] = {"data=ordered", "data=writeback"};
