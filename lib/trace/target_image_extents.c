@@ -6,7 +6,8 @@
 #include "base/bitmap.h"
 #include "base/check.h"
 #include "base/mem.h"
-#include "fs/extent.h"
+#include "fs/inline.h"
+#include "fs/map.h"
 #include "trace/target_image.h"
 
 #define RUN 512u /* inodes of one node */
@@ -43,27 +44,23 @@ void image_forget_written(struct image_target *t)
 	hash_free(&t->written);
 }
 
-static int count_file(struct ek_inode *inode, struct target_extents *e)
+/* Runs of block pointers count like extents. */
+static int count_file(struct task *t, struct ek_inode *inode, struct target_extents *e)
 {
+	struct map m = {.len = 0};
 	uint32_t at = 0;
+	int rc;
 
 	e->files++;
-	while (at != UINT32_MAX) {
-		struct ext_path p;
-		struct extent x;
-		int rc = ext_path_find(inode, (ek_lblk){at}, &p);
-
-		if (rc < 0)
-			return rc;
-		if (ext_path_extent(&p, &x) && x.lblk.v + x.len > at) {
-			e->extents++;
-			e->blocks += x.len;
-			e->largest = MAX(e->largest, (uint64_t)x.len);
-		}
-		at = ext_path_next(&p);
-		ext_path_put(&p);
+	while ((rc = map_next(t, inode, (ek_lblk){at}, &m)) == 1) {
+		e->extents++;
+		e->blocks += m.len;
+		e->largest = MAX(e->largest, (uint64_t)m.len);
+		at = m.lblk.v + m.len;
+		if (at == 0 || at == UINT32_MAX)
+			break;
 	}
-	return 0;
+	return MIN(rc, 0);
 }
 
 /* A file that is gone by now is left out. */
@@ -78,8 +75,8 @@ static int count_inode(struct image_target *t, ek_inum ino)
 	rc = inode_get(t->img, ino, &inode);
 	if (rc < 0)
 		return rc;
-	if (inode_is_file(inode) && (inode->rec.flags & INODE_EXTENTS) != 0)
-		rc = count_file(inode, &t->extents);
+	if (inode_is_file(inode) && !inode_is_inline(inode))
+		rc = count_file(&t->task, inode, &t->extents);
 	inode_put(&t->task, inode);
 	return rc;
 }

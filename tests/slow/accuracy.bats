@@ -10,3 +10,9 @@ load ../lib/common
 	[ -e /dev/loop-control ] || skip "no loop devices"
 	"$SRC/tests/accuracy/run" "$OUT"
 }
+
+@test "policies change counters in the direction in which they change the kernel's" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	command -v mke2fs >/dev/null || skip "no mke2fs"
+	"$SRC/tests/accuracy/policies.py" "$OUT"
+}
