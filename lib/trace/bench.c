@@ -34,6 +34,7 @@ struct bench {
 	char *why[BENCH_SYSTEMS + 1];
 	bool chosen[BENCH_SYSTEMS + 1];
 	size_t nsystems;
+	bool folder_only; /* the kernel's write path is the only one */
 	struct bench_series *series;
 	uint64_t done, total; /* runs */
 };
@@ -62,6 +63,7 @@ static int check_options(struct bench *b)
 	if (o->kernel != NULL && !is_folder(o->kernel))
 		return diag_set(d, -EINVAL, "bench: kernel %s: not dir: and a folder", o->kernel);
 	if (is_folder(o->target) && b->study->run == NULL) {
+		b->folder_only = true;
 		o->kernel = o->target;
 		o->target = NULL;
 	}
@@ -110,7 +112,7 @@ static int find_reason(const struct bench_system *s, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
-static int choose_systems(struct bench *b, bool folder_only)
+static int choose_systems(struct bench *b)
 {
 	int rc = 0;
 
@@ -118,8 +120,9 @@ static int choose_systems(struct bench *b, bool folder_only)
 		struct bench_system *s = &b->systems[b->nsystems];
 
 		*s = b->study->systems[i];
-		b->chosen[b->nsystems] = !folder_only && (i == 0 || b->opt.system == NULL ||
-							  strstr(s->name, b->opt.system) != NULL);
+		b->chosen[b->nsystems] =
+		    !b->folder_only &&
+		    (i == 0 || b->opt.system == NULL || strstr(s->name, b->opt.system) != NULL);
 		if (b->chosen[b->nsystems])
 			rc = find_reason(s, &b->why[b->nsystems]);
 		b->nsystems++;
@@ -164,7 +167,7 @@ static int run_once(struct bench *b, const struct bench_cell *cell, size_t i)
 	if (b->study->run != NULL) {
 		rc = b->study->run(b->ctx, cell, &b->systems[i], target, &r);
 	} else if (target == NULL) {
-		rc = bench_scratch_make(b->ctx, cell->image_bytes, cell->in_memory, &scratch);
+		rc = bench_scratch_make(b->ctx, cell, &scratch);
 		target = scratch.path;
 	}
 	if (rc == 0 && b->study->run == NULL)
@@ -289,8 +292,7 @@ int ek_bench_run(struct ek_ctx *ctx, unsigned study, const struct ek_bench_optio
 	b.study = studies[study - 1];
 	rc = read_options(&b, opt);
 	if (rc == 0)
-		rc = choose_systems(&b,
-				    b.study->run == NULL && opt != NULL && is_folder(opt->target));
+		rc = choose_systems(&b);
 	b.series = mem_array(BENCH_SYSTEMS + 1, sizeof(*b.series), MEM_CAP, NULL);
 	b.report = bench_report_new(b.study);
 	if (rc == 0)

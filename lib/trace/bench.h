@@ -60,6 +60,7 @@ struct bench_cell {
 	char name[48];
 	char spec[192];       /* of the generator */
 	uint64_t image_bytes; /* of an image that is large enough */
+	const char *features; /* it has beside the usual ones, or NULL */
 	uint64_t memory, background, dirty;
 	uint64_t extent_ns, page_ns; /* the flusher's pace */
 	bool in_memory;              /* the image lies in memory */
@@ -114,8 +115,8 @@ struct bench_scratch {
 	bool made;
 };
 
-/* Makes an image of that size in TMPDIR, or in memory. */
-int bench_scratch_make(struct ek_ctx *ctx, uint64_t bytes, bool in_memory,
+/* Makes the image that a cell asks for, in TMPDIR or in memory. */
+int bench_scratch_make(struct ek_ctx *ctx, const struct bench_cell *cell,
 		       struct bench_scratch *ret);
 void bench_scratch_drop(struct bench_scratch *s);
 

@@ -39,17 +39,17 @@ static int check_room(struct ek_ctx *ctx, const char *dir, uint64_t bytes)
 			(unsigned long long)(bytes >> 20));
 }
 
-int bench_scratch_make(struct ek_ctx *ctx, uint64_t bytes, bool in_memory,
-		       struct bench_scratch *ret)
+int bench_scratch_make(struct ek_ctx *ctx, const struct bench_cell *cell, struct bench_scratch *ret)
 {
 	struct ek_create_options opt = {.size = sizeof(opt),
-					.bytes = bytes,
+					.bytes = cell->image_bytes,
 					.block_size = 4096, /* of small images too */
+					.features = cell->features,
 					.seed = "bench",
 					.now = {1700000000, 0}};
-	const char *dir = folder(in_memory);
+	const char *dir = folder(cell->in_memory);
 	struct bench_scratch s = {.made = false};
-	int fd, rc = check_room(ctx, dir, bytes);
+	int fd, rc = check_room(ctx, dir, cell->image_bytes);
 
 	if (rc < 0)
 		return rc;

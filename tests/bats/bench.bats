@@ -38,6 +38,11 @@ facts() {
 		assert seen["before"] == seen["patch 1"] == 1, seen
 		assert seen["patches 1-4"] < 0.25 and seen["linux-6.18"] < 0.01, seen
 	END
+	facts 1 "inline appends" marks/call >list
+	python3 - <<-'END'
+		seen = dict(eval(open("list").read()))
+		assert [round(seen[s]) for s in ("before", "patch 1", "patches 1-3")] == [3, 2, 1], seen
+	END
 }
 
 @test "study 2: only 3.11's rule overruns its budget, and its extents are small" {

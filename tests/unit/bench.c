@@ -13,8 +13,9 @@ static struct ek_ctx *ctx;
 static int load(const char *spec, struct bench_result *ret)
 {
 	struct ek_replay_options opt = {.size = sizeof(opt), .memory = (uint64_t)192 << 20};
+	struct bench_cell cell = {.image_bytes = (uint64_t)1 << 30, .in_memory = true};
 	struct bench_scratch s = {.made = false};
-	int rc = bench_scratch_make(ctx, (uint64_t)1 << 30, true, &s);
+	int rc = bench_scratch_make(ctx, &cell, &s);
 
 	opt.background_bytes = opt.dirty_bytes = opt.memory;
 	if (rc == 0)
