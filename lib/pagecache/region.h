@@ -153,7 +153,8 @@ struct ek_region {
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a folio was unlocked, a store sent or done */
-	bool reaping;           /* a thread waits for the store */
+	bool closing, has_reaper;
+	pthread_t reaper; /* with threads: moves stores along while nobody waits for them */
 	struct fpool *pool;
 	struct rbuf *free_bufs;
 	struct rfolio *free_folios[POOL_ORDERS];
@@ -342,6 +343,9 @@ void op_send(struct rop *op);
  * another thread about to send one. */
 void flight_wait(struct ek_region *r);
 
+/* Before a pass: without threads, everything that was sent is done. */
+void flight_collect(struct ek_region *r);
+
 /* Until no store of file (NULL: any) that was begun before now is left. */
 void flight_drain(struct ek_region *r, const struct rfile *file);
 
@@ -350,7 +354,7 @@ void flight_wait_folio(struct rfolio *o, unsigned writer);
 #define REGION_NOBODY UINT32_MAX
 
 int flight_open(struct ek_region *r);
-void flight_close(struct ek_region *r);
+void flight_close(struct ek_region *r); /* nothing is on its way; without the lock */
 
 /* Called by stores, without the lock. */
 void op_done(struct rop *op, int result);

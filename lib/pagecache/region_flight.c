@@ -4,9 +4,11 @@
  *
  * A store is begun by a pass, sent when it is full, answered by its store, and then done: its
  * folios leave writeback, and what failed becomes dirty again or is given up.  With threads it is
- * done as soon as it is answered.  Without, stores are done in the order in which they were sent,
- * and only when somebody waits for one or too many are on their way: the order of things then
- * depends on the calls alone and not on the store's speed.
+ * done as soon as it is answered, and one thread more does nothing but wait for answers: a store
+ * that is larger than what the way to a server holds would stand still otherwise.  Without, stores
+ * are done in the order in which they were sent, and only when somebody waits for one, too many are
+ * on their way, or the next pass begins: the order of things then depends on the calls alone and
+ * not on the store's speed.
  */
 #include <assert.h>
 #include <errno.h>
@@ -49,32 +51,6 @@ static int new_op(struct ek_region *r)
 	    mem_grow((void **)&op->iov, &op->iov_cap, PIECES, sizeof(*op->iov)) < 0)
 		return -ENOMEM;
 	return copies && op->bounce == NULL ? -ENOMEM : 0;
-}
-
-/* One for each that may be on its way, and one that each writer may be filling. */
-int flight_open(struct ek_region *r)
-{
-	unsigned n = r->k.inflight + (r->threads ? EK_REGION_WRITERS : 1);
-	int rc = 0;
-
-	r->live_end = &r->live;
-	r->fly_end = &r->flying;
-	for (unsigned i = 0; i < n && rc == 0; i++)
-		rc = new_op(r);
-	return rc;
-}
-
-void flight_close(struct ek_region *r)
-{
-	while (r->ops != NULL) {
-		struct rop *op = r->ops;
-
-		r->ops = op->next_all;
-		free(op->segs);
-		free(op->iov);
-		free(op->bounce);
-		free(op);
-	}
 }
 
 /* ---- done ---- */
@@ -189,16 +165,16 @@ static void finish_oldest(struct ek_region *r)
 
 void flight_wait(struct ek_region *r)
 {
-	if (!r->threads) {
-		finish_oldest(r);
-	} else if (r->reaping || r->unanswered == 0) {
+	if (r->threads)
 		pthread_cond_wait(&r->changed, &r->lock);
-	} else {
-		r->reaping = true;
-		reap(r, 1);
-		r->reaping = false;
-		pthread_cond_broadcast(&r->changed);
-	}
+	else
+		finish_oldest(r);
+}
+
+void flight_collect(struct ek_region *r)
+{
+	while (!r->threads && r->flying != NULL)
+		finish_oldest(r);
 }
 
 static bool any_before(const struct ek_region *r, const struct rfile *file, uint64_t seq)
@@ -344,9 +320,59 @@ void op_send(struct rop *op)
 		pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 	submit(op, stored);
-	if (r->threads)
-		r->store->ops->reap(r->store, 0);
 	pthread_mutex_lock(&r->lock);
 	while (r->k.stores == STORES_SYNC && alive(r, seq))
 		flight_wait(r);
+}
+
+/* ---- open and close ---- */
+
+static void *run_reaper(void *arg)
+{
+	struct ek_region *r = arg;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->closing) {
+		if (r->unanswered != 0)
+			reap(r, 1);
+		else
+			pthread_cond_wait(&r->changed, &r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+/* One for each that may be on its way, and one that each writer may be filling. */
+int flight_open(struct ek_region *r)
+{
+	unsigned n = r->k.inflight + (r->threads ? EK_REGION_WRITERS : 1);
+	int rc = 0;
+
+	r->live_end = &r->live;
+	r->fly_end = &r->flying;
+	for (unsigned i = 0; i < n && rc == 0; i++)
+		rc = new_op(r);
+	if (rc == 0 && r->threads)
+		rc = -pthread_create(&r->reaper, NULL, run_reaper, r);
+	r->has_reaper = rc == 0 && r->threads;
+	return rc;
+}
+
+void flight_close(struct ek_region *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->closing = true;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	if (r->has_reaper)
+		pthread_join(r->reaper, NULL);
+	while (r->ops != NULL) {
+		struct rop *op = r->ops;
+
+		r->ops = op->next_all;
+		free(op->segs);
+		free(op->iov);
+		free(op->bounce);
+		free(op);
+	}
 }

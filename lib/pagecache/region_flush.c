@@ -15,14 +15,17 @@
 static uint64_t walk(struct rfile *file, uint64_t page, uint64_t end, bool sync)
 {
 	struct ek_region *r = file->r;
-	struct flush f = {.r = r,
-			  .file = file,
-			  .page = page,
-			  .end = MIN(end, file->chunks * CHUNK_PAGES),
-			  .sync = sync,
-			  .mark = sync ? MARK_TOWRITE : MARK_DIRTY,
-			  .pass = ++r->pass,
-			  .left = sync ? UINT64_MAX : r->k.nr_to_write};
+	struct flush f;
+
+	flight_collect(r);
+	f = (struct flush){.r = r,
+			   .file = file,
+			   .page = page,
+			   .end = MIN(end, file->chunks * CHUNK_PAGES),
+			   .sync = sync,
+			   .mark = sync ? MARK_TOWRITE : MARK_DIRTY,
+			   .pass = ++r->pass,
+			   .left = sync ? UINT64_MAX : r->k.nr_to_write};
 
 	if (sync)
 		rmark_tag(file, f.page, f.end);
