@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "extkit/partition.h"
 #include "fail.h"
 
 static bool exists(const char *path)
@@ -29,25 +30,37 @@ static char *behind_scheme(char *text)
 	return NULL;
 }
 
-/* "disk.img@@1M": the sign, NULL when text has none or names a file with it. */
-static char *offset_of(char *text)
+static bool is_selector(const char *text)
+{
+	return *text == '@' || strncmp(text, "LABEL=", 6) == 0 ||
+	       strncmp(text, "PARTLABEL=", 10) == 0 ||
+	       (text[0] == 'p' && text[1] >= '1' && text[1] <= '9');
+}
+
+/* "disk.img@@1M", "disk.img@p2", "disk.img@LABEL=root": the sign, NULL when text has none or names
+ * a file with it. */
+static char *sign_of(char *text)
 {
 	char *last = NULL;
 
-	for (char *at = text; (at = strstr(at, "@@")) != NULL; at += 2)
+	for (char *at = text; (at = strchr(at, '@')) != NULL; at++) {
+		if (at == text || !is_selector(at + 1))
+			continue;
 		last = at;
+		at += at[1] == '@';
+	}
 	return last != NULL && !exists(text) ? last : NULL;
 }
 
 static bool names_image(char *text)
 {
-	char *sign = offset_of(text);
+	char *sign = sign_of(text);
 	bool yes;
 
 	if (sign == NULL)
 		return exists(text);
 	if (strstr(sign, ":/") != NULL)
-		return false; /* an offset ends before the path */
+		return false; /* it ends before the path */
 	*sign = '\0';
 	yes = exists(text);
 	*sign = '@';
@@ -75,6 +88,28 @@ static char *split_of(char *text)
 	return first;
 }
 
+/* Where what the text behind the sign names begins: "@1M", "p2", "LABEL=root". */
+static int find_start(struct run *run, const char *image, const char *text, uint64_t *ret)
+{
+	struct ek_partition p = {.size = sizeof(p)};
+	int err;
+
+	if (*text == '@') {
+		if (opt_size(text + 1, ret) == 0 || opt_number(text + 1, ret) == 0)
+			return EXIT_DONE;
+		return fail_usage(run, _("'%s' is no offset"), text + 1);
+	}
+	err = ek_partition_find(run->ctx, image, text, &p);
+	if (err == -ENOENT && !ek_ctx_from_host(run->ctx))
+		return fail(run, EXIT_NO, "%s", ek_ctx_message(run->ctx));
+	if (err == -ENOTUNIQ)
+		return fail(run, EXIT_USAGE, "%s", ek_ctx_message(run->ctx));
+	if (err < 0)
+		return fail_call(run, err);
+	*ret = p.offset;
+	return EXIT_DONE;
+}
+
 int target_parse(struct run *run, const char *arg, struct target *ret)
 {
 	struct target t = {.image = strdup(arg), .path = "/"};
@@ -88,15 +123,16 @@ int target_parse(struct run *run, const char *arg, struct target *ret)
 		t.path = split + 1;
 		t.has_path = true;
 	}
-	sign = offset_of(t.image);
+	sign = sign_of(t.image);
 	if (sign != NULL) {
-		if (opt_size(sign + 2, &t.offset) != 0 && opt_number(sign + 2, &t.offset) != 0) {
-			int code = fail_usage(run, _("'%s' is no offset"), sign + 2);
+		int code;
 
+		*sign = '\0';
+		code = find_start(run, t.image, sign + 1, &t.offset);
+		if (code != EXIT_DONE) {
 			free(t.image);
 			return code;
 		}
-		*sign = '\0';
 	}
 	*ret = t;
 	return EXIT_DONE;
@@ -149,7 +185,7 @@ bool target_same(const char *a, const char *b)
 /* The script's own image, whichever way it is named. */
 bool target_is_held(struct run *run, const char *arg)
 {
-	struct run quiet = {0};
+	struct run quiet = {.ctx = run->ctx};
 	struct target t, own;
 	bool same = false;
 

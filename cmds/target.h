@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Image arguments: IMG, IMG@@OFFSET, and IMG:/PATH for what is inside.
+ * Image arguments: IMG, IMG@@OFFSET, and IMG:/PATH for what is inside; of a disk IMG@pN,
+ * IMG@LABEL=NAME and IMG@PARTLABEL=NAME for a partition.
  *
  * An argument that names a file as it stands is that file.  Otherwise it is split at the first ":/"
- * whose left part names a file (with or without @@OFFSET), so images whose own names have ":/"
+ * whose left part names a file (with or without what follows an @), so images whose own names have ":/"
  * inside work too; when no left part does, at the first ":/".  OFFSET is a size: 1M, 0x100000.
  *
  * A URI (nbd://HOST[:PORT]/EXPORT, nbd+unix:///EXPORT?socket=FILE, nbds for TLS) is never a file:

@@ -77,10 +77,22 @@ static int ask(blkid_probe pr, struct probe *p)
 	return 0;
 }
 
-static int probe_fd(int fd, uint64_t off, uint64_t size, struct probe *ret)
+static int take_all(blkid_probe pr, void *arg)
+{
+	struct probe p = {0};
+	int r = ask(pr, &p);
+
+	if (r == 0)
+		*(struct probe *)arg = p;
+	return r;
+}
+
+/* What is wanted from a probe of a device. */
+typedef int question(blkid_probe pr, void *arg);
+
+static int probe_fd(int fd, uint64_t off, uint64_t size, question *q, void *arg)
 {
 	blkid_probe pr = blkid_new_probe();
-	struct probe p = {0};
 	int r;
 
 	if (pr == NULL)
@@ -89,10 +101,8 @@ static int probe_fd(int fd, uint64_t off, uint64_t size, struct probe *ret)
 	if (blkid_probe_set_device(pr, fd, (blkid_loff_t)off, (blkid_loff_t)size) < 0)
 		r = errno > 0 ? -errno : -EIO;
 	else
-		r = ask(pr, &p);
+		r = q(pr, arg);
 	blkid_free_probe(pr);
-	if (r == 0)
-		*ret = p;
 	return r;
 }
 
@@ -129,38 +139,91 @@ static int copy_ends(struct dev *dev)
 	return r;
 }
 
-static int probe_ends(struct dev *dev, struct probe *ret)
+static int probe_ends(struct dev *dev, question *q, void *arg)
 {
 	int fd = copy_ends(dev), r = fd;
 
 	if (fd >= 0) {
-		r = probe_fd(fd, 0, dev->size, ret);
+		r = probe_fd(fd, 0, dev->size, q, arg);
 		close(fd);
 	}
-	return r < 0 ? diag_errno(dev->diag, r, "cannot look at %s", dev->name) : 0;
+	return r < 0 ? diag_errno(dev->diag, r, "cannot look at %s", dev->name) : r;
 }
 
-int probe_read(struct dev *dev, struct probe *ret)
+static int probe_dev(struct dev *dev, question *q, void *arg)
 {
 	char path[40];
 	uint64_t off;
 	int fd, own, r = dev_host(dev, &fd, &off);
 
-	if (dev->size == 0) { /* to libblkid a size of 0 means "find out" */
-		*ret = (struct probe){0};
-		return 0;
-	}
 	if (r == -EOPNOTSUPP)
-		return probe_ends(dev, ret);
+		return probe_ends(dev, q, arg);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	own = open(path, O_RDONLY | O_CLOEXEC);
 	if (own < 0)
 		return diag_errno(dev->diag, -errno, "cannot look at %s", dev->name);
-	r = probe_fd(own, off, dev->size, ret);
+	r = probe_fd(own, off, dev->size, q, arg);
 	close(own);
-	return r < 0 ? diag_errno(dev->diag, r, "cannot look at %s", dev->name) : 0;
+	return r < 0 ? diag_errno(dev->diag, r, "cannot look at %s", dev->name) : r;
+}
+
+int probe_read(struct dev *dev, struct probe *ret)
+{
+	if (dev->size != 0) /* to libblkid a size of 0 means "find out" */
+		return probe_dev(dev, take_all, ret);
+	*ret = (struct probe){0};
+	return 0;
+}
+
+/* ---- partitions ---- */
+
+struct parts {
+	struct dev *dev;
+	struct probe_part *ret;
+	unsigned cap;
+};
+
+static bool take_part(const struct dev *dev, blkid_partition from, struct probe_part *ret)
+{
+	uint64_t start = (uint64_t)blkid_partition_get_start(from);
+	uint64_t size = (uint64_t)blkid_partition_get_size(from);
+	const char *name = blkid_partition_get_name(from);
+	int number = blkid_partition_get_partno(from);
+
+	if (number <= 0 || size == 0 || start > dev->size >> 9 || size > (dev->size >> 9) - start ||
+	    blkid_partition_is_extended(from))
+		return false;
+	*ret = (struct probe_part){(unsigned)number, start << 9, size << 9, ""};
+	if (name != NULL)
+		snprintf(ret->name, sizeof(ret->name), "%s", name);
+	return true;
+}
+
+static int take_parts(blkid_probe pr, void *arg)
+{
+	struct parts *p = arg;
+	blkid_partlist list;
+	unsigned n = 0;
+
+	blkid_probe_enable_superblocks(pr, 0);
+	blkid_probe_enable_partitions(pr, 1);
+	list = blkid_probe_get_partitions(pr);
+	for (int i = 0; list != NULL && i < blkid_partlist_numof_partitions(list); i++) {
+		blkid_partition one = blkid_partlist_get_partition(list, i);
+
+		if (n < p->cap && one != NULL && take_part(p->dev, one, &p->ret[n]))
+			n++;
+	}
+	return (int)n;
+}
+
+int probe_parts(struct dev *dev, struct probe_part *ret, unsigned cap)
+{
+	struct parts p = {dev, ret, cap};
+
+	return dev->size != 0 ? probe_dev(dev, take_parts, &p) : 0;
 }
 
 int probe_find(const uint8_t u[16], char *path, size_t cap)

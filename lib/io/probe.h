@@ -35,6 +35,16 @@ struct probe {
  * host (memory, remote ones) a megabyte at either end is read, and its topology is unknown. */
 int probe_read(struct dev *dev, struct probe *ret);
 
+/* A partition of a table. */
+struct probe_part {
+	unsigned number;
+	uint64_t offset, length; /* bytes, on the device */
+	char name[128];          /* what a GPT calls it */
+};
+
+/* The partitions of dev that lie on it, the first cap of them: how many, 0 without a table. */
+int probe_parts(struct dev *dev, struct probe_part *ret, unsigned cap);
+
 /* The path of the block device with a filesystem or journal of this UUID; -ENOENT when libblkid
  * knows none, or its path does not fit. */
 int probe_find(const uint8_t uuid[16], char *path, size_t cap);

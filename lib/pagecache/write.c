@@ -101,7 +101,10 @@ static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struc
 	uint32_t first, n;
 	uint64_t at;
 
-	if (f == NULL || (f->flags & FOLIO_UPTODATE) == 0 || (f->flags & FOLIO_DIRTY) == 0)
+	if (f == NULL || (f->flags & FOLIO_DIRTY) == 0)
+		return false;
+	/* What is dirty is whole; what has a place need not be. */
+	if (ready == BLOCK_MAPPED && (f->flags & FOLIO_UPTODATE) == 0)
 		return false;
 	at = pos - folio_pos(f);
 	if (len > folio_bytes(f) - at)
