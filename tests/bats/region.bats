@@ -36,9 +36,9 @@ rows() {
 		walk=generic,track=none,stable=wait,stores=sync walk=inline,track=none,stable=wait,stores=sync \
 		walk=batch,track=none,stable=wait,skips=cifs walk=region,track=none,stable=wait,skips=cifs \
 		walk=generic,track=none,stable=wait walk=inline,track=none,stable=wait; do
-		x 0 replay --json --region $knobs gen:region:size=1M,passes=2 region:store
+		x 0 replay --json --region "$knobs" gen:region:size=1M,passes=2 region:store
 		rows region >first
-		x 0 replay --json --region $knobs gen:region:size=1M,passes=2 region:store
+		x 0 replay --json --region "$knobs" gen:region:size=1M,passes=2 region:store
 		rows region >second
 		cmp first second
 		grep -qx "bytes_written 8388608" first
