@@ -85,6 +85,18 @@ fuzz() { # BLOCK SEED [OPTION...]
 	fuzz 4096 7 --mount=nodelalloc
 }
 
+@test "random operations with data in the journal, and with data that no commit waits for" {
+	fuzz 4096 11 --mount=data=journal
+	fuzz 1024 12 --mount=data=journal --features="-t ext4 -O inline_data"
+	fuzz 1024 13 --mount=data=writeback
+}
+
+@test "random operations by policies that the kernel does not have" {
+	fuzz 4096 14 --policy=inode=lazy,data=none
+	fuzz 1024 15 --policy=allocation=ext3 --features="-t ext3"
+	fuzz 1024 16 --policy=allocation=nodelalloc-nomerge
+}
+
 @test "writes, holes and cuts at the borders of pointer blocks" {
 	local block seed
 	for block in 1024 4096; do

@@ -87,9 +87,10 @@ TEST(both_patches_leave_two_and_those_for_pointers_in_the_inode)
 
 TEST(a_new_second_is_worth_a_mark)
 {
-	struct pc_source src = {payload, 0};
+	struct pc_source src = {0};
 
 	begin("allocation=ext3-patched");
+	src.ptr = payload;
 	CHECK_INT(pc_write(&task, streams[0], 0, 20 * 4096, &src, 0), 20 * 4096);
 	img->counters.marks[MARK_IND_SPLICE] = 0;
 	CHECK_INT(pc_write(&task, streams[0], 20 * 4096, 4096, &src, 0), 4096);
@@ -104,10 +105,11 @@ TEST(a_new_second_is_worth_a_mark)
 
 TEST(overwrites_open_a_handle_for_each_page_and_are_ordered)
 {
-	struct pc_source src = {payload, 0};
+	struct pc_source src = {0};
 	uint64_t handles, ordered;
 
 	begin("allocation=ext3");
+	src.ptr = payload;
 	CHECK_INT(pc_write(&task, streams[0], 0, 8 * 4096, &src, 0), 8 * 4096);
 	OK(pc_fsync(&task, streams[0], false));
 	handles = img->counters.v[COUNTER_HANDLE_START];
@@ -150,11 +152,12 @@ TEST(windows_keep_streams_apart)
 
 TEST(a_full_image_gives_up_windows_before_it_is_full)
 {
-	struct pc_source src = {payload, 0};
+	struct pc_source src = {0};
 	uint64_t at[STREAMS] = {0}, before;
 	unsigned full = 0;
 
 	begin("allocation=ext3-patched");
+	src.ptr = payload;
 	before = img->groups.space.free;
 	while (full < STREAMS) {
 		full = 0;
