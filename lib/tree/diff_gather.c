@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The first tree of a comparison: its entries by path, and contents that could not be had later. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/ctx.h"
+#include "base/diag.h"
+#include "base/mem.h"
+#include "tree/diff_impl.h"
+
+static uint64_t key_of(const char *path)
+{
+	uint64_t k = 1469598103934665603u;
+
+	for (; *path != '\0'; path++)
+		k = (k ^ (uint8_t)*path) * 1099511628211u;
+	return k;
+}
+
+struct diff_node *diff_find(struct diff *d, const char *path)
+{
+	uint64_t key = key_of(path);
+
+	for (struct hash_node *h = hash_find(&d->names, key); h != NULL; h = h->next) {
+		struct diff_node *n = hash_entry(h, struct diff_node, node);
+
+		if (h->key == key && strcmp(n->e.path, path) == 0)
+			return n;
+	}
+	return NULL;
+}
+
+static void free_node(struct diff_node *n)
+{
+	free((char *)(uintptr_t)n->e.path);
+	free((char *)(uintptr_t)n->e.target);
+	xattr_list_free(&n->xattrs);
+	free(n);
+}
+
+void diff_forget(struct diff *d)
+{
+	struct hash_node *h;
+	size_t at = 0;
+
+	while ((h = hash_pop(&d->names, &at)) != NULL)
+		free_node(hash_entry(h, struct diff_node, node));
+	hash_free(&d->names);
+	if (d->spool >= 0)
+		close(d->spool);
+	d->spool = -1;
+}
+
+/* ---- contents of streams ---- */
+
+static int spool_piece(struct diff *d, uint64_t token, uint64_t off, size_t len)
+{
+	int rc = d->a->ops->read(d->a, token, off, d->piece, len);
+
+	for (size_t done = 0; rc == 0 && done < len;) {
+		ssize_t n =
+		    pwrite(d->spool, d->piece + done, len - done, (off_t)(d->spool_end + done));
+
+		if (n < 0 && errno != EINTR)
+			return diag_errno(&d->ctx->diag, -errno, "cannot keep contents to compare");
+		done += n > 0 ? (size_t)n : 0;
+	}
+	d->spool_end += len;
+	return rc;
+}
+
+static int spool(struct diff *d, struct diff_node *n, const struct tree_entry *e)
+{
+	int rc = 0;
+
+	if (d->a->later || !e->has_contents || (d->flags & EK_DIFF_NO_CONTENTS) != 0)
+		return 0;
+	if (d->spool < 0)
+		d->spool = memfd_create("extkit", MFD_CLOEXEC);
+	if (d->spool < 0)
+		return diag_errno(&d->ctx->diag, -errno, "cannot keep contents to compare");
+	n->spooled = d->spool_end;
+	for (uint64_t off = 0; off < e->size && rc == 0; off += DIFF_PIECE)
+		rc =
+		    spool_piece(d, e->token, off, (size_t)MIN(e->size - off, (uint64_t)DIFF_PIECE));
+	return rc;
+}
+
+int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf, size_t len)
+{
+	if (d->a->later)
+		return d->a->ops->read(d->a, n->e.token, off, buf, len);
+	for (size_t done = 0; done < len;) {
+		ssize_t got = pread(d->spool, (uint8_t *)buf + done, len - done,
+				    (off_t)(n->spooled + off + done));
+
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return diag_errno(&d->ctx->diag, got < 0 ? -errno : -EIO,
+					  "cannot read contents to compare");
+		done += got > 0 ? (size_t)got : 0;
+	}
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static int copy_xattrs(struct diff_node *n, const struct tree_entry *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < e->nxattrs && rc == 0; i++)
+		rc = xattr_list_set(&n->xattrs, e->xattrs[i].name, e->xattrs[i].value,
+				    e->xattrs[i].len);
+	n->e.xattrs = n->xattrs.v;
+	n->e.nxattrs = n->xattrs.n;
+	return rc;
+}
+
+static int make_node(struct diff *d, const struct tree_entry *e, struct diff_node **ret)
+{
+	struct diff_node *n = mem_zero(sizeof(*n));
+	int rc = 0;
+
+	if (n == NULL)
+		return -ENOMEM;
+	n->e = *e;
+	n->inode = n;
+	n->e.data = NULL;
+	n->e.path = strdup(e->path);
+	n->e.target = e->target != NULL ? strdup(e->target) : NULL;
+	n->e.link = NULL;
+	n->e.xattrs = NULL;
+	n->e.nxattrs = 0;
+	if (n->e.path == NULL || (e->target != NULL && n->e.target == NULL))
+		rc = -ENOMEM;
+	if (rc == 0 && e->link != NULL) {
+		struct diff_node *first = diff_find(d, e->link);
+
+		n->inode = first != NULL ? first->inode : n;
+	}
+	if (rc == 0)
+		rc = copy_xattrs(n, e);
+	if (rc < 0) {
+		free_node(n);
+		return rc;
+	}
+	*ret = n;
+	return 0;
+}
+
+/* A later entry of a path takes the place of the one before, as in a tree that is built. */
+static void put_node(struct diff *d, struct diff_node *n)
+{
+	struct diff_node *old = diff_find(d, n->e.path);
+
+	if (old != NULL && old->inode == old) {
+		struct tree_entry e = old->e;
+		struct xattr_list x = old->xattrs;
+
+		old->e = n->e;
+		old->xattrs = n->xattrs;
+		old->spooled = n->spooled;
+		n->e = e;
+		n->xattrs = x;
+		free_node(n);
+		return;
+	}
+	if (old != NULL)
+		old->met = true; /* and is none of the names any more */
+	hash_insert(&d->names, &n->node, key_of(n->e.path));
+}
+
+int diff_gather(struct diff *d)
+{
+	struct ek_progress step = {.stage = "read names", .unit = "files"};
+	struct tree_entry e;
+	struct diff_node *n;
+	int rc;
+
+	while ((rc = d->a->ops->next(d->a, &e)) == 1) {
+		rc = make_node(d, &e, &n);
+		if (rc < 0)
+			return diag_set(&d->ctx->diag, rc, "out of memory to compare");
+		rc = n->inode == n ? spool(d, n, &e) : 0;
+		if (rc < 0) {
+			free_node(n);
+			return rc;
+		}
+		put_node(d, n);
+		step.done++;
+		rc = ctx_progress(d->ctx, &step);
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of a comparison share. */
+#ifndef TREE_DIFF_IMPL_H
+#define TREE_DIFF_IMPL_H
+
+#include "base/hash.h"
+#include "extkit/diff.h"
+#include "tree/source.h"
+#include "tree/xattrs.h"
+
+/* A name of the first tree. */
+struct diff_node {
+	struct hash_node node;    /* by a mix of the path's bytes */
+	struct tree_entry e;      /* path, target and attributes are copies */
+	struct xattr_list xattrs; /* of the first name of an inode */
+	struct diff_node *inode;  /* the first name that leads to it; itself, as a rule */
+	struct diff_node *other;  /* of an inode's first name: that of the second tree's inode */
+	uint64_t spooled;         /* where its contents lie in the spool */
+	bool met;                 /* the second tree has it */
+};
+
+struct diff {
+	struct ek_ctx *ctx;
+	struct tree_source *a, *b;
+	unsigned flags;
+	ek_diff_fn *tell;
+	void *arg;
+	struct hash names;
+	uint64_t found;
+	int spool; /* contents of a stream, or -1 */
+	uint64_t spool_end;
+	uint8_t *piece; /* two of them */
+};
+
+#define DIFF_PIECE 262144u
+
+/* All of the first tree. */
+int diff_gather(struct diff *d);
+void diff_forget(struct diff *d);
+struct diff_node *diff_find(struct diff *d, const char *path);
+
+/* Bytes of a's contents, from the tree or the spool. */
+int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf, size_t len);
+
+/* What differs between a name of both trees. */
+int diff_entry(struct diff *d, struct diff_node *n, const struct tree_entry *e);
+
+int diff_tell(struct diff *d, const char *path, const char *what, const char *a, const char *b);
+
+#endif

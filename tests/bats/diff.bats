@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# extkit diff
+
+load ../lib/common
+
+# tree: a folder t with a file of each kind, as a.img and a.tar too.
+tree() {
+	mkdir -p t/d
+	echo one >t/a
+	ln t/a t/l
+	ln -s a t/s
+	mkfifo t/p
+	yes text | head -c 700000 >t/d/big
+	x 0 create --size auto --free 4M --from t a.img
+	x 0 export -o a.tar a.img
+}
+
+# rows: what differs, as WHAT:PATH in the order of the output.
+rows() {
+	awk 'NR > 1 {print $1 ":" $NF}' <<<"$out"
+}
+
+@test "an image equals the folder it was made from, and its archive" {
+	tree
+	x 0 diff t a.img
+	equal "$out" ""
+	x 0 diff a.img t
+	x 0 diff a.tar a.img
+	x 0 diff a.img a.tar
+	cp a.tar b.tar
+	x 0 diff a.tar b.tar
+	x 0 spec -o a.spec a.img
+	x 0 diff a.spec a.img
+}
+
+@test "each kind of difference is told with both values, and the exit code is 1" {
+	tree
+	cp a.img b.img
+	x 0 chmod 600 b.img:/a
+	x 0 chown 5:7 b.img:/d
+	x 0 rm b.img:/s
+	echo new >n
+	x 0 put n b.img:/n
+	printf X >patch
+	cp t/d/big big
+	dd if=patch of=big bs=1 seek=400000 conv=notrunc status=none
+	x 0 put big b.img:/d/big
+	x 1 diff --no-times a.img b.img
+	equal "$(rows | sort)" "$(printf '%s\n' contents:d/big missing:n missing:s mode:a owner:d)"
+	[[ $out =~ mode\ +0644\ +0600 ]]
+	[[ $out =~ owner\ +0:0\ +5:7 ]]
+	has "$out" "byte 400000"
+	x 1 diff --no-times --no-owners --no-contents a.img b.img
+	equal "$(rows | sort)" "$(printf '%s\n' missing:n missing:s mode:a)"
+	x 1 diff a.img b.img
+	has "$(rows)" time:d/big
+	x 1 diff --no-times a.tar b.img
+	equal "$(rows | sort)" "$(printf '%s\n' contents:d/big missing:n missing:s mode:a owner:d)"
+	x 1 diff -b a.img b.img
+	equal "$out" ""
+}
+
+@test "folders inside images are compared, and attributes, targets, devices and links" {
+	tree
+	cp a.img b.img
+	x 0 diff a.img:/d b.img:/d
+	x 0 xattr set user.k=v b.img:/d/big
+	x 1 diff --no-times a.img:/d b.img:/d
+	equal "$(rows)" "attributes:big"
+	x 0 ln -sf other b.img:/s
+	x 0 rm b.img:/l
+	echo one >l
+	x 0 put l b.img:/l
+	x 0 rm b.img:/p
+	x 0 mknod b.img:/p c 1 3
+	x 1 diff --no-times a.img b.img
+	equal "$(rows | sort)" "$(printf '%s\n' attributes:d/big links:l target:s type:p)"
+	x 5 diff a.img:/none b.img:/d
+	x 7 diff none.img a.img
+}
+
+@test "differences are rows for a program" {
+	tree
+	cp a.img b.img
+	x 0 chmod 600 b.img:/a
+	need_json
+	x 1 diff --json a.img b.img
+	equal "$(json '[(r["what"], r["a"], r["b"], r["path"]) for r in d["differences"]]')" "[('mode', '0644', '0600', 'a')]"
+}
