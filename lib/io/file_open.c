@@ -2,7 +2,7 @@
 /*
  * Opening what the user named, in this order: look without opening, so that nothing happens to a
  * FIFO or a tape; open once, following links; decide by that descriptor alone what it is; refuse
- * what is busy; lock; only then empty it.
+ * what is busy; lock; only then empty it; see whether it is a container of an image.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 
 #include "base/diag.h"
 #include "base/str.h"
+#include "io/container.h"
 #include "io/file.h"
 #include "io/guard.h"
 #include "io/nbd.h"
@@ -166,6 +167,16 @@ bool dev_is_remote(const char *path)
 	return nbd_is_uri(path);
 }
 
+/* A regular file may be a container. */
+static int open_contents(struct file *f, unsigned flags, struct dev **ret)
+{
+	int r = container_open(&f->dev, flags, ret);
+
+	if (r == 0 && *ret == &f->dev && (flags & DEV_DIRECT))
+		file_direct(f);
+	return r;
+}
+
 static int open_file(const char *path, unsigned flags, struct diag *d, struct dev **ret)
 {
 	struct stat seen;
@@ -189,6 +200,8 @@ static int open_file(const char *path, unsigned flags, struct diag *d, struct de
 		dev_close(&f->dev);
 		return r;
 	}
+	if (!f->dev.is_block)
+		return open_contents(f, flags, ret);
 	if (flags & DEV_DIRECT)
 		file_direct(f);
 	*ret = &f->dev;

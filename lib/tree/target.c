@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fs/create.h"
+#include "io/container.h"
 #include "io/dev.h"
 
 #define STEP ((uint64_t)1 << 30) /* a file grows by so much */
@@ -22,7 +23,7 @@ static bool is_place(const char *path, const struct ek_create_options *opt)
 
 	if (opt->offset != 0 || dev_is_remote(path))
 		return true;
-	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+	return (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) || container_at(path);
 }
 
 static int open_temp(struct tree_target *t, mode_t mode)

@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Images in containers: disks of virtual machines, compressed files, Android sparse images.
+
+load ../lib/common
+
+images=${SRC:-$BATS_TEST_DIRNAME/../..}/tests/data/images
+
+teardown() {
+	[ -z "${SERVER:-}" ] || kill "$SERVER" 2>/dev/null || :
+}
+
+need_qemu() {
+	need qemu-nbd qemu-img
+	qemu-img create -q -f qcow2 able.qcow2 1M
+	"$EXTKIT" ls able.qcow2 2>&1 | grep -q "nbd: not available" && skip "libnbd is not installed"
+	return 0
+}
+
+plain() {
+	need zstd
+	zstd -qdf --sparse "$images/kernel-ext2-1k-i128.img.zst" -o plain.img
+}
+
+# same_tree A B: both hold the same.
+same_tree() {
+	x 0 spec "$1"
+	cp "$BATS_TEST_TMPDIR/.out" want.spec
+	x 0 spec "$2"
+	cmp "$BATS_TEST_TMPDIR/.out" want.spec
+}
+
+# one_line CODE ARG...: fails like this with one line, or reads: what a flip hits need not matter.
+one_line() {
+	local codes=$1 got=0
+	shift
+	timeout 60 "$EXTKIT" "$@" >"$BATS_TEST_TMPDIR/.out" 2>"$BATS_TEST_TMPDIR/.err" </dev/null || got=$?
+	err=$(<"$BATS_TEST_TMPDIR/.err")
+	case " $codes " in *" $got "*) ;; *) echo "extkit $*: $got, not $codes: $err" && return 1 ;; esac
+	[ "$got" -eq 0 ] || one_error_line "$1"
+}
+
+@test "disks of every kind hold a filesystem that is made, written and read through them" {
+	need_qemu
+	echo hello >f
+	for format in qcow2 qcow vpc vhdx vmdk; do
+		qemu-img create -q -f $format disk.bin 48M
+		x 0 create disk.bin
+		x 0 put f disk.bin:/f
+		x 0 mkdir disk.bin:/d
+		x 0 cat disk.bin:/f
+		equal "$out" hello
+		x 3 create disk.bin
+		has "$err" "holds ext4; force would overwrite it"
+		x 0 ls disk.bin
+		equal "$out" $'d\nf\nlost+found'
+		qemu-img convert -f $format -O raw disk.bin disk.img
+		clean disk.img
+		rm disk.bin
+	done
+}
+
+@test "what a disk holds reads like the plain image" {
+	plain
+	need_qemu
+	for format in qcow2 qcow vpc vhdx vmdk; do
+		qemu-img convert -f raw -O $format plain.img disk.bin
+		same_tree plain.img disk.bin
+	done
+	qemu-img convert -c -f raw -O qcow2 plain.img disk.bin
+	same_tree plain.img disk.bin
+	qemu-img convert -f raw -O vmdk -o subformat=streamOptimized plain.img disk.bin
+	same_tree plain.img disk.bin
+	qemu-img convert -f raw -O vpc -o subformat=fixed,force_size plain.img disk.bin
+	same_tree plain.img disk.bin
+}
+
+@test "a tree goes into a disk rather than in its place" {
+	need_qemu
+	mkdir tree
+	echo one >tree/one
+	qemu-img create -q -f qcow2 disk.qcow2 32M
+	x 0 create --from tree disk.qcow2
+	x 0 cat disk.qcow2:/one
+	equal "$out" one
+	qemu-img check -q disk.qcow2
+}
+
+@test "no server and no folder are left" {
+	need_qemu
+	qemu-img create -q -f qcow2 disk.qcow2 32M
+	mkdir tmp
+	TMPDIR=$PWD/tmp x 0 create disk.qcow2
+	TMPDIR=$PWD/tmp x 5 cat disk.qcow2:/none
+	head -c 100000 disk.qcow2 >cut.qcow2
+	TMPDIR=$PWD/tmp one_line "0 3 7" ls cut.qcow2
+	equal "$(ls tmp)" ""
+	x 0 ls disk.qcow2
+}
+
+@test "a disk that lies over another file is refused by name" {
+	need_qemu
+	qemu-img create -q -f raw secret 1M
+	for format in qcow2 qcow; do
+		qemu-img create -q -f $format -b "$PWD/secret" -F raw disk.bin
+		x 6 ls disk.bin
+		one_error_line ls
+		has "$err" "lies over another file, '$PWD/secret', which is not followed"
+	done
+	qemu-img create -q -f vmdk base.vmdk 1M
+	qemu-img create -q -f vmdk -b base.vmdk -F vmdk disk.bin
+	x 6 ls disk.bin
+	has "$err" "lies over another file"
+	qemu-img create -q -f vmdk -o subformat=monolithicFlat disk.bin 1M
+	x 6 ls disk.bin
+	has "$err" "names other files"
+	qemu-img create -q -f qcow2 -o data_file=data.raw disk.bin 1M
+	x 6 ls disk.bin
+	has "$err" "keeps its data in another file"
+}
+
+@test "a disk that another program has open is left alone" {
+	need_qemu
+	qemu-img create -q -f qcow2 disk.qcow2 32M
+	dir=$(mktemp -d /tmp/nbd.XXXXXX)
+	qemu-nbd -t -f qcow2 -k "$dir/s" disk.qcow2 3>&- 4>&- &
+	SERVER=$!
+	for ((i = 0; i < 100; i++)); do
+		[ -S "$dir/s" ] && break
+		sleep 0.05
+	done
+	x 9 create disk.qcow2
+	one_error_line create
+	x 9 ls disk.qcow2
+	one_error_line ls
+	rm -r "$dir"
+}
+
+@test "without qemu-nbd there is one line that tells what is missing" {
+	printf 'QFI\xfb\0\0\0\2' >disk.qcow2
+	truncate -s 1M disk.qcow2
+	got=0
+	err=$(PATH=/none "$EXTKIT" ls disk.qcow2 2>&1) || got=$?
+	equal "$got" 6
+	equal "$(wc -l <<<"$err")" 1
+	has "$err" "qemu-nbd is not installed"
+	has "$err" "qemu-utils"
+}
+
+@test "compressed images are read and not written" {
+	plain
+	for how in gzip xz bzip2 zstd; do
+		need $how
+		$how -qc <plain.img >packed
+		same_tree plain.img packed
+		x 3 rm packed:/lost+found
+		one_error_line rm
+		has "$err" "can be read only"
+		head -c 1000 packed >cut
+		x 3 ls cut
+		one_error_line ls
+		has "$err" "corrupt"
+	done
+}
+
+@test "damaged and cut disks give one line" {
+	plain
+	need_qemu
+	for format in qcow2 qcow vpc vhdx vmdk; do
+		qemu-img convert -f raw -O $format plain.img disk.bin
+		for at in 4 7 11 15 19 20 23 27 31 35 36 43 51 60 63 72 100; do
+			cp disk.bin bad.bin
+			printf '\377' | dd of=bad.bin bs=1 seek=$at conv=notrunc status=none
+			one_line "0 3 5 6 7" ls bad.bin
+		done
+		for size in 8 100 600 5000 70000; do
+			head -c $size disk.bin >bad.bin
+			one_line "0 3 5 6 7" ls bad.bin
+		done
+	done
+}
