@@ -162,7 +162,8 @@ struct ek_region {
 	struct rop *ops, *free_ops;    /* all, those nobody uses */
 	struct rop *live, **live_end;  /* in the order in which they were begun */
 	struct rop *flying, **fly_end; /* in the order in which they were sent */
-	unsigned inflight, unanswered;
+	unsigned inflight;
+	int unanswered; /* sent and not answered; an answer may be counted before its store */
 	uint64_t seq, pass;
 	struct rfile *files;
 	uint64_t c[RC_COUNT], sizes[SIZE_CLASSES], wait_ns, store_ns;

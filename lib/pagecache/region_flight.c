@@ -258,7 +258,6 @@ static void count_store(struct ek_region *r, const struct rop *op)
 static void put_on_its_way(struct ek_region *r, struct rop *op)
 {
 	r->inflight++;
-	r->unanswered++;
 	op->sent_ns = region_now_ns();
 	op->file->stored = MAX(op->file->stored, op->off + op->len);
 	count_store(r, op);
@@ -316,11 +315,11 @@ void op_send(struct rop *op)
 		flight_wait(r);
 	stored = op->file->stored;
 	put_on_its_way(r, op);
-	if (r->threads)
-		pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 	submit(op, stored);
 	pthread_mutex_lock(&r->lock);
+	if (r->unanswered++ == 0 && r->threads)
+		pthread_cond_broadcast(&r->changed);
 	while (r->k.stores == STORES_SYNC && alive(r, seq))
 		flight_wait(r);
 }
@@ -333,7 +332,7 @@ static void *run_reaper(void *arg)
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->closing) {
-		if (r->unanswered != 0)
+		if (r->unanswered > 0)
 			reap(r, 1);
 		else
 			pthread_cond_wait(&r->changed, &r->lock);
