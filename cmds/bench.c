@@ -6,7 +6,7 @@
 
 struct bench_opts {
 	const char *on, *kernel, *only, *system;
-	struct opt_num runs, scale, procs;
+	struct opt_num runs, scale, procs, threads;
 	int form;
 };
 
@@ -21,6 +21,7 @@ static const struct opt bench_options[] = {
 	     N_("the same calls on a mounted folder too, as one more system")),
     OPT_NUMBER(T, runs, 'n', "runs", N_("N"), N_("of each system on each load, usually 3")),
     OPT_NUMBER(T, scale, 0, "scale", N_("PERCENT"), N_("of the full load, usually 10")),
+    OPT_NUMBER(T, threads, 0, "threads", N_("N"), N_("that run the writers, usually 1")),
     OPT_NUMBER(T, procs, 0, "procs", N_("N"), N_("writers, where a study leaves it open")),
     OPT_TEXT(T, only, 0, "only", N_("TEXT"), N_("loads whose name holds this")),
     OPT_TEXT(T, system, 0, "system", N_("TEXT"),
@@ -74,7 +75,8 @@ static int run_bench(struct run *run)
 				       .system = o->system,
 				       .runs = small(o->runs),
 				       .scale = small(o->scale),
-				       .procs = small(o->procs)};
+				       .procs = small(o->procs),
+				       .threads = small(o->threads)};
 	struct ek_bench_report *rep;
 	uint64_t study;
 	int err;

@@ -45,6 +45,7 @@ struct ek_bench_options {
 	uint32_t runs;      /* of each cell and system; 0: 3 */
 	uint32_t scale;     /* percent of the full load; 0: 10 */
 	uint32_t procs;     /* writers, where the study has no number of its own; 0: 1 */
+	uint32_t threads;   /* of a replay (extkit/replay.h), on images; 0: 1 */
 };
 
 enum ek_bench_verdict {

@@ -151,6 +151,7 @@ static void set_replay(const struct bench *b, const struct bench_cell *cell, siz
 	    .policy = s->policy,
 	    .set = s->set,
 	    .nset = sets_of(s),
+	    .threads = b->opt.threads,
 	};
 }
 

@@ -14,6 +14,7 @@
 #include "base/ctx.h"
 #include "base/mem.h"
 #include "trace/bench.h"
+#include "trace/crew.h"
 #include "trace/generate.h"
 #include "trace/target.h"
 
@@ -124,7 +125,10 @@ static int one_op(struct load *l, const struct op *o)
 	struct op first;
 	int rc = 0, made;
 
-	if (o->code == OP_MARK) {
+	if (o->code == OP_MARK) { /* workers end what comes before it */
+		rc = l->target->ops->op(l->target, o);
+		if (rc < 0)
+			return tell(l, o, rc);
 		on_mark(l, o);
 		return 0;
 	}
@@ -170,6 +174,15 @@ static int remove_made(struct load *l)
 	return rc;
 }
 
+static int wait_for_all(struct load *l)
+{
+	struct op mark;
+
+	op_clear(&mark);
+	mark.code = OP_MARK;
+	return l->target->ops->op(l->target, &mark);
+}
+
 static int run_load(struct load *l, bool clean)
 {
 	const struct op *o;
@@ -177,6 +190,8 @@ static int run_load(struct load *l, bool clean)
 
 	while (rc == 0 && (rc = op_next(l->source, &o)) == 1)
 		rc = one_op(l, o);
+	if (rc == 0)
+		rc = wait_for_all(l);
 	if (rc == 0) {
 		l->r.whole_ns = clock_ns(CLOCK_MONOTONIC) - l->wall;
 		l->r.bytes = MAX(l->read_bytes, l->written_bytes);
@@ -190,13 +205,23 @@ static int run_load(struct load *l, bool clean)
 	return rc < 0 ? rc : end;
 }
 
-static int open_target(struct ek_ctx *ctx, const char *target, const struct ek_replay_options *opt,
-		       struct target **ret)
+static int tell_later(void *ctx, const struct op *o, int rc)
 {
+	return tell(ctx, o, rc);
+}
+
+static int open_target(struct load *l, const char *target, const struct ek_replay_options *opt)
+{
+	struct diag *d = &l->ctx->diag;
+	int rc;
+
 	if (strncmp(target, "dir:", 4) == 0)
-		return target_open_folder(target + 4, opt, &ctx->diag, ret);
-	return target_open_image(target, opt, (struct ek_time){1700000000, 0}, BENCH_HZ, &ctx->diag,
-				 ret);
+		return target_open_folder(target + 4, opt, d, &l->target);
+	rc = target_open_image(target, opt, (struct ek_time){1700000000, 0}, BENCH_HZ, d,
+			       &l->target);
+	if (rc < 0 || opt->threads <= 1)
+		return rc;
+	return crew_open(l->target, opt->threads, false, tell_later, l, d, &l->target);
 }
 
 int bench_load(struct ek_ctx *ctx, const char *spec, const char *target,
@@ -212,7 +237,7 @@ int bench_load(struct ek_ctx *ctx, const char *spec, const char *target,
 	l->ctx = ctx;
 	rc = generate_open(spec, &ctx->diag, &l->source);
 	if (rc == 0)
-		rc = open_target(ctx, target, opt, &l->target);
+		rc = open_target(l, target, opt);
 	if (rc == 0)
 		rc = run_load(l, clean);
 	if (rc == 0)

@@ -122,7 +122,6 @@ static enum way way_of(const struct op *o)
 	case OP_MUNMAP:
 	case OP_FORK:
 	case OP_EXIT:
-	case OP_MARK:
 	case OP_GAP:
 		return WAY_NOW;
 	default:
@@ -302,9 +301,21 @@ static int crew_node(struct target *t, const struct op_node *n)
 	return of(t)->inner->ops->node(of(t)->inner, n);
 }
 
+/* While there are workers: of what is over.  A mark waits for all before it. */
 static const struct counters *crew_counters(struct target *t)
 {
-	return of(t)->inner->ops->counters(of(t)->inner);
+	struct crew *c = of(t);
+	const struct counters *inner;
+
+	if (!c->running)
+		return c->inner->ops->counters(c->inner);
+	crew_enter(c, true);
+	inner = c->inner->ops->counters(c->inner);
+	c->sum = *inner;
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		counters_add(&c->sum, &c->worker[i].counters);
+	crew_leave(c, true);
+	return &c->sum;
 }
 
 static const struct target_extents *crew_extents(struct target *t)

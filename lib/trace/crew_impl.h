@@ -75,6 +75,7 @@ struct crew {
 	struct hash lanes;
 	pthread_t flusher;
 	bool has_flusher;
+	struct counters sum; /* the last answer */
 	pthread_mutex_t nap;
 	pthread_cond_t wake;
 	bool stop; /* under nap */
