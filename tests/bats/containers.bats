@@ -156,8 +156,8 @@ one_line() {
 		x 3 rm packed:/lost+found
 		one_error_line rm
 		has "$err" "can be read only"
-		head -c 1000 packed >cut
-		x 3 ls cut
+		head -c 1000 packed >short
+		x 3 ls short
 		one_error_line ls
 		has "$err" "corrupt"
 	done
