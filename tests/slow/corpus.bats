@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Raw images of other projects: what we read from them is what the kernel reads.  They are not part of the
-# tree; EXTKIT_CORPUS names the folder that holds them.
+# Images of other projects, raw and in containers: what we read from them is what the kernel reads.  They are
+# not part of the tree; EXTKIT_CORPUS names the folder that holds them.
 
 load ../lib/common
 
@@ -26,5 +26,21 @@ encrypted=ext4view-test_disk1
 			echo "$name$at"
 			python3 "$SRC/tests/tools/compare-tree" "$EXTKIT" "a.img${at:+@$at}" want.jsonl out
 		done
+	done
+}
+
+@test "images in containers of other projects hold what they were made of" {
+	[ -d "$corpus/container" ] || skip "the corpus of images is not here"
+	need zstd qemu-nbd
+	need_json
+	for image in "$corpus"/container/*.zst; do
+		name=${image##*/} name=${name%%.*}
+		rm -rf a.bin a.img out
+		zstd -qd --sparse "$image" -o a.bin
+		zstd -qdf "$corpus/expected/$name.jsonl.zst" -o want.jsonl
+		echo "$name"
+		x 0 convert a.bin a.img
+		equal "$(sha256sum <a.img)" "$(awk -F '\t' -v n="$name" '$1 == n { print $7 }' "$corpus/MANIFEST.tsv")  -"
+		python3 "$SRC/tests/tools/compare-tree" "$EXTKIT" a.bin want.jsonl out
 	done
 }
