@@ -15,6 +15,7 @@
 #include "extkit/undo.h"
 #include "fs/edit_impl.h"
 #include "fs/session.h"
+#include "io/container.h"
 #include "io/dev.h"
 #include "io/undo.h"
 #include "ondisk/super.h"
@@ -51,7 +52,7 @@ static char *path_of(const struct dev *file, const char *given, bool *ret_none)
 {
 	char *path;
 
-	*ret_none = given == NULL && file->is_block;
+	*ret_none = given == NULL && file->is_block && !container_at(file->name);
 	if (*ret_none)
 		return NULL;
 	if (given != NULL)

@@ -127,6 +127,7 @@ static int find(struct dev *file, enum container *ret)
 
 	if (r < 0)
 		return r;
+	file->stats = (struct dev_stats){0}; /* who counts the reads counts its own */
 	*ret = container_find(head, len);
 	return 0;
 }

@@ -136,6 +136,77 @@ one_line() {
 	rm -r "$dir"
 }
 
+# children PID: the servers that it started.
+children() {
+	pgrep -P "$1" qemu-nbd
+}
+
+@test "a server ends with the program that started it, however that ends" {
+	need pgrep
+	need_qemu
+	qemu-img create -q -f qcow2 disk.qcow2 32M
+	x 0 create disk.qcow2
+	head -c 1M /dev/urandom >big
+	x 0 put big disk.qcow2:/big
+	mkfifo pipe
+	"$EXTKIT" cat disk.qcow2:/big >pipe 3>&- 4>&- & # waits for a reader of more than a pipe holds
+	SERVER=$!
+	exec 5<pipe
+	for ((i = 0; i < 100; i++)); do
+		server=$(children "$SERVER") && break
+		sleep 0.05
+	done
+	kill -0 "$server"
+	kill -9 "$SERVER"
+	exec 5<&-
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "$server" 2>/dev/null || break
+		sleep 0.05
+	done
+	[ "$i" -lt 100 ]
+	SERVER=
+	x 0 ls disk.qcow2
+}
+
+@test "an edit of a disk without a journal is taken back after a kill" {
+	local whole n undone=0 begun
+	need_qemu
+	qemu-img create -q -f qcow2 disk.qcow2 64M
+	x 0 create -O ^has_journal disk.qcow2
+	head -c 8M /dev/urandom >big
+	{
+		for n in $(seq 1 150); do echo "mkdir -p /t/$n/a/b"; done
+		echo "put big /big"
+	} >script
+	qemu-img convert disk.qcow2 before.img
+	cp disk.qcow2 before.qcow2
+	begun=$(date +%s%3N)
+	x 0 apply disk.qcow2 script
+	whole=$(($(date +%s%3N) - begun))
+	[ ! -e disk.qcow2.undo ]
+	for n in 40 50 60 70 80 90; do
+		cp before.qcow2 disk.qcow2
+		"$EXTKIT" apply disk.qcow2 script 2>/dev/null 3>&- 4>&- &
+		SERVER=$!
+		sleep "$((whole * n / 100000)).$(printf %03d $((whole * n / 100 % 1000)))"
+		kill -9 "$SERVER" 2>/dev/null || :
+		wait "$SERVER" 2>/dev/null || :
+		SERVER=
+		[ -e disk.qcow2.undo ] || continue
+		for ((i = 0; i < 100; i++)); do # its server may have a last write to do
+			qemu-img info disk.qcow2 >/dev/null 2>&1 && break
+			sleep 0.05
+		done
+		x 3 mkdir disk.qcow2:/refused
+		has "$err" "extkit undo disk.qcow2"
+		x 0 undo disk.qcow2
+		qemu-img convert disk.qcow2 after.img
+		cmp before.img after.img
+		undone=$((undone + 1))
+	done
+	echo "# $undone taken back" >&3
+}
+
 @test "without qemu-nbd there is one line that tells what is missing" {
 	printf 'QFI\xfb\0\0\0\2' >disk.qcow2
 	truncate -s 1M disk.qcow2

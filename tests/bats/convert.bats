@@ -149,6 +149,27 @@ one_line() {
 	equal "$out" x
 }
 
+@test "partitions of a disk are found in every form of it" {
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	make_image 1.img 8M -L boot
+	make_image 2.img 16M -L root
+	echo x >f
+	x 0 put f 2.img:/f
+	python3 "$SRC/tests/tools/disk.py" gpt disk.img boot=1.img root=2.img
+	for form in zst simg qcow2; do
+		[ $form = qcow2 ] && ! able_qemu && continue
+		x 0 convert disk.img disk.$form
+		x 0 cat disk.$form@LABEL=root:/f
+		equal "$out" x
+		x 0 convert -f disk.$form@p2 part.img
+		cmp part.img 2.img
+	done
+	[ -e disk.qcow2 ] || return 0
+	x 0 mkdir disk.qcow2@p1:/new
+	x 0 ls disk.qcow2@p1
+	equal "$out" $'lost+found\nnew'
+}
+
 @test "what is there is not replaced, and nothing half done is left" {
 	unpack kernel-ext2-1k-i128 a.img
 	echo precious >b.img
