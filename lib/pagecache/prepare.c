@@ -16,15 +16,18 @@
 #include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
 
+#define GROWN_ORDER 4u /* of folios that are larger than the write */
+
 /* Order for a write of len bytes at page: the largest power of two in len, made to fit. */
 static unsigned choose_order(struct mapping *m, uint32_t page, uint64_t len)
 {
 	struct pagecache *pc = m->pc;
 	unsigned order = len > PAGE_BYTES ? ilog2(len) - PAGE_BITS : 0;
 
-	/* As far as the file goes already, a sequential writer will come too. */
+	/* As far as the file goes already, a sequential writer will come too; many of them at once
+	 * would fill the cache with what they do not reach yet. */
 	if (pc->policy->folio == FOLIO_S3 && m->streaming && page != 0)
-		order = MAX(order, ilog2(page));
+		order = MAX(order, MIN(ilog2(page), GROWN_ORDER));
 	order = MIN(order, pc->max_order);
 	return MAX(mapping_free_order(m, page, order), pc->min_order);
 }
