@@ -93,6 +93,25 @@ void from_free(struct ek_tree_options *tree)
 	tree->users = tree->groups = NULL;
 }
 
+int from_check(struct run *run, const struct ek_tree_options *tree)
+{
+	struct ek_create_options opt = {.size = sizeof(opt)};
+	struct ek_tree_options trial = *tree;
+	struct ek_tree_report *r;
+	int err;
+
+	for (size_t i = 0; i < tree->nsources; i++) {
+		if (strcmp(tree->sources[i], "-") == 0)
+			return EXIT_DONE;
+	}
+	trial.how = EK_SIZE_MIN;
+	err = ek_create_tree(run->ctx, NULL, &opt, &trial, &r);
+	if (err < 0)
+		return fail_call(run, err);
+	ek_tree_report_free(r);
+	return EXIT_DONE;
+}
+
 int from_size(struct run *run, const char *text, struct ek_tree_options *tree, uint64_t *bytes)
 {
 	*bytes = 0;

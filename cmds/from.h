@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trees as sources of images: the options that create, size and import share. */
+/* Trees as sources of images: the options that create, size, import and sync share. */
 #ifndef CMDS_FROM_H
 #define CMDS_FROM_H
 
@@ -43,6 +43,10 @@ struct from_opts {
 /* Fills *tree; its lists are freed by from_free. */
 int from_fill(struct run *run, const struct from_opts *o, struct ek_tree_options *tree);
 void from_free(struct ek_tree_options *tree);
+
+/* Whether the sources make sense, before an image is opened: reads them to their ends, standard
+ * input excepted, which comes only once. */
+int from_check(struct run *run, const struct ek_tree_options *tree);
 
 /* "auto", "min" or a size. */
 int from_size(struct run *run, const char *text, struct ek_tree_options *tree, uint64_t *bytes);

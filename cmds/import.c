@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* extkit import: trees into an image that is there. */
-#include <string.h>
-
 #include "cmd.h"
 #include "fail.h"
 #include "from.h"
@@ -19,26 +17,6 @@ static const struct opt import_options[] = {
     OPT_FLAG(T, dry, 0, "dry-run", N_("check everything, change nothing")),
     OPT_END,
 };
-
-/* Whether the sources make sense, before the image is opened; standard input comes only once. */
-static int check(struct run *run, const struct ek_tree_options *tree)
-{
-	struct ek_create_options opt = {.size = sizeof(opt)};
-	struct ek_tree_options trial = *tree;
-	struct ek_tree_report *r;
-	int err;
-
-	for (size_t i = 0; i < tree->nsources; i++) {
-		if (strcmp(tree->sources[i], "-") == 0)
-			return EXIT_DONE;
-	}
-	trial.how = EK_SIZE_MIN;
-	err = ek_create_tree(run->ctx, NULL, &opt, &trial, &r);
-	if (err < 0)
-		return fail_call(run, err);
-	ek_tree_report_free(r);
-	return EXIT_DONE;
-}
 
 static int import(struct run *run, const struct ek_tree_options *tree)
 {
@@ -69,7 +47,7 @@ static int run_import(struct run *run)
 	tree.sources = (const char *const *)run->argv;
 	tree.nsources = (size_t)run->argc - 1;
 	if (code == EXIT_DONE)
-		code = check(run, &tree);
+		code = from_check(run, &tree);
 	if (code == EXIT_DONE)
 		code = import(run, &tree);
 	from_free(&tree);

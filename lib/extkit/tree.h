@@ -123,6 +123,41 @@ EK_EXPORT EK_MUST int ek_import_tree(struct ek_image *img, const char *path,
 				     const struct ek_tree_options *tree,
 				     struct ek_tree_report **ret);
 
+enum ek_sync_flag {
+	EK_SYNC_KEEP = 1 << 0 /* what the source has not stays, unless it is in the way */
+};
+
+/* One change that is about to be made.  action: "make", "replace" (contents, type, target or
+ * device), "set" (mode, owner, time, attributes, flags, project), "link" (the name leads to the
+ * inode of another one now), "remove" (with everything below).  Valid during the call only; escape
+ * path before showing it. */
+struct ek_sync_step {
+	const char *path; /* below the start, "" for the start itself */
+	const char *action;
+};
+
+/* Other than 0 ends the call with that result, or -ECANCELED when it is positive. */
+typedef int ek_sync_fn(void *arg, const struct ek_sync_step *step);
+
+/* Makes the folder path of the image (made when it is missing) equal to what ek_import_tree would
+ * put into an empty one, and touches nothing that is so already; *tree names one source.  Of what
+ * differs in other than contents just that is set, and attributes that the source has not go; what
+ * differs in contents is replaced, each file whole or not at all.  What the source has not goes
+ * last, and stays when entries have failed (EK_TREE_KEEP_GOING), since it may be theirs.
+ *
+ * lost+found in the root is neither changed nor removed, nor is what is in it.  Times of access and
+ * creation are not compared.  A second call with the same source changes nothing, an archive that
+ * has an entry twice excepted; but opening for writing and closing leaves marks in superblock and
+ * journal.  Whether anything differs can be asked of an image that is open for reading, by a tell
+ * that ends the call.
+ *
+ * tell may be NULL.  Memory goes with the number of names, of the image and of the source.
+ * -EINVAL for more or fewer than one source; -EISDIR and -ENOTDIR for an archive that has something
+ * both as a folder and as none; *ret as by ek_import_tree. */
+EK_EXPORT EK_MUST int ek_sync_tree(struct ek_image *img, const char *path,
+				   const struct ek_tree_options *tree, unsigned flags,
+				   ek_sync_fn *tell, void *arg, struct ek_tree_report **ret);
+
 /* Accepts NULL. */
 EK_EXPORT void ek_tree_report_free(struct ek_tree_report *report);
 

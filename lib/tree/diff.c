@@ -82,13 +82,11 @@ static int by_path(const void *x, const void *y)
 	return strcmp((*a)->e.path, (*b)->e.path);
 }
 
-/* What the walk did not meet. */
-static int tell_rest(struct diff *d)
+int diff_rest(struct diff *d, struct diff_node ***ret, size_t *ret_n)
 {
 	struct diff_node **rest =
 	    mem_array(d->names.count + 1, sizeof(void *), SIZE_MAX, &d->ctx->diag);
 	size_t n = 0;
-	int rc = 0;
 
 	if (rest == NULL)
 		return -ENOMEM;
@@ -101,6 +99,19 @@ static int tell_rest(struct diff *d)
 	}
 	if (n != 0)
 		qsort(rest, n, sizeof(void *), by_path);
+	*ret = rest;
+	*ret_n = n;
+	return 0;
+}
+
+static int tell_rest(struct diff *d)
+{
+	struct diff_node **rest;
+	size_t n;
+	int rc = diff_rest(d, &rest, &n);
+
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = tell_missing(d, &rest[i]->e, true);
 	free(rest);

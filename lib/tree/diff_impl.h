@@ -45,6 +45,9 @@ int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf
 /* What differs between a name of both trees. */
 int diff_entry(struct diff *d, struct diff_node *n, const struct tree_entry *e);
 
+/* The names that were not met, in their order, in an array that the caller frees. */
+int diff_rest(struct diff *d, struct diff_node ***ret, size_t *ret_n);
+
 int diff_tell(struct diff *d, const char *path, const char *what, const char *a, const char *b);
 
 #endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Entries into an image that is there, each by the call that an editor would use, so that each
+ * happens or does not.  Contents of a stream wait in a file without a name until all of them are
+ * there.
+ */
+#include "tree/put.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/ctx.h"
+#include "fs/session.h"
+#include "tree/feed.h"
+
+#define PIECE     ((size_t)1 << 20)
+#define IN_MEMORY ((uint64_t)16 << 20) /* larger files wait on disk */
+#define PUT_FLAGS ((unsigned)EK_PUT_REPLACE | (unsigned)EK_PUT_PARENTS)
+
+int put_open(struct tree_put *p)
+{
+	p->piece = malloc(PIECE);
+	return p->piece != NULL ? 0 : -ENOMEM;
+}
+
+void put_close(struct tree_put *p)
+{
+	str_free(&p->path);
+	str_free(&p->first);
+	free(p->piece);
+	p->piece = NULL;
+}
+
+static const char *inside(const struct tree_put *p, struct str *s, const char *path)
+{
+	str_cut(s, 0);
+	str_adds(s, p->to);
+	while (s->len != 0 && s->p[s->len - 1] == '/')
+		str_cut(s, s->len - 1);
+	if (*path != '\0' || s->len == 0)
+		str_addc(s, '/');
+	str_adds(s, path);
+	return s->err == 0 ? str_text(s) : NULL;
+}
+
+const char *put_path(struct tree_put *p, const char *path)
+{
+	return inside(p, &p->path, path);
+}
+
+struct ek_attr put_attr(const struct tree_entry *e)
+{
+	struct ek_attr a = {.size = sizeof(a),
+			    .mask = EK_ATTR_MODE | EK_ATTR_UID | EK_ATTR_GID,
+			    .mode = e->mode & 07777,
+			    .uid = e->uid,
+			    .gid = e->gid,
+			    .mtime = e->mtime,
+			    .atime = e->has_atime ? e->atime : e->mtime,
+			    .xattrs = e->xattrs,
+			    .nxattrs = e->nxattrs,
+			    .flags = e->flags,
+			    .project = e->project};
+
+	if (!e->no_mtime)
+		a.mask |= EK_ATTR_ATIME | EK_ATTR_MTIME;
+	if (e->flags != 0)
+		a.mask |= EK_ATTR_FLAGS;
+	if (e->project != 0)
+		a.mask |= EK_ATTR_PROJECT;
+	return a;
+}
+
+/* ---- files ---- */
+
+static struct diag *diag_of(const struct tree_put *p)
+{
+	return &p->img->session->ctx->diag;
+}
+
+static int open_spool(struct tree_put *p, uint64_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd = -1;
+
+	if (size > IN_MEMORY)
+		fd = open(tmp != NULL ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fd = memfd_create("extkit", MFD_CLOEXEC);
+	return fd < 0 ? diag_errno(diag_of(p), -errno, "cannot spool") : fd;
+}
+
+static int spool_range(struct tree_put *p, struct tree_source *s, const struct tree_entry *e,
+		       struct tree_range r, int fd)
+{
+	int rc = 0;
+
+	while (r.from < r.to && rc == 0) {
+		size_t n = (size_t)MIN(r.to - r.from, (uint64_t)PIECE);
+
+		rc = s->ops->read(s, e->token, r.from, p->piece, n);
+		if (rc == 0 && pwrite(fd, p->piece, n, (off_t)r.from) != (ssize_t)n)
+			rc = diag_errno(diag_of(p), -EIO, "cannot spool");
+		r.from += n;
+	}
+	return rc;
+}
+
+int put_spool(struct tree_put *p, struct tree_source *s, const struct tree_entry *e)
+{
+	const struct tree_range whole = {0, e->size}, *r = e->data != NULL ? e->data : &whole;
+	size_t n = e->data != NULL ? e->ndata : 1;
+	int fd = open_spool(p, e->size), rc = fd < 0 ? fd : 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		p->bytes += r[i].to - r[i].from;
+		rc = feed_check_bytes(p->feed, p->bytes);
+		if (rc == 0)
+			rc = spool_range(p, s, e, r[i], fd);
+	}
+	if (rc == 0 && ftruncate(fd, (off_t)e->size) < 0)
+		rc = diag_errno(diag_of(p), -errno, "cannot spool");
+	if (rc == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int put_contents(struct tree_put *p, int fd, const char *path, const struct ek_attr *a)
+{
+	const char *at = put_path(p, path);
+
+	return at != NULL ? ek_put_fd(p->img, at, fd, PUT_FLAGS, a, NULL) : p->path.err;
+}
+
+static int put_file(struct tree_put *p, struct tree_source *s, const struct tree_entry *e,
+		    const struct ek_attr *a)
+{
+	int fd = put_spool(p, s, e), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = put_contents(p, fd, e->path, a);
+	close(fd);
+	return rc;
+}
+
+/* ---- the others ---- */
+
+int put_entry(struct tree_put *p, struct tree_source *s, const struct tree_entry *e,
+	      const struct ek_attr *a)
+{
+	const char *path;
+
+	if (S_ISREG(e->mode))
+		return put_file(p, s, e, a);
+	path = put_path(p, e->path);
+	if (path == NULL)
+		return p->path.err;
+	if (S_ISLNK(e->mode))
+		return ek_symlink(p->img, e->target, path, PUT_FLAGS, a);
+	return ek_mknod(p->img, path, e->mode & S_IFMT, e->dev_major, e->dev_minor, PUT_FLAGS, a);
+}
+
+int put_link(struct tree_put *p, const char *first, const char *path)
+{
+	const char *from = inside(p, &p->first, first), *to = put_path(p, path);
+
+	return from != NULL && to != NULL ? ek_link(p->img, from, to, PUT_FLAGS) : -ENOMEM;
+}
+
+int put_inode(struct tree_put *p, const char *path, struct ek_inode **ret)
+{
+	const char *at = put_path(p, path);
+
+	if (at == NULL)
+		return p->path.err;
+	return ek_inode_open(p->img, at, *path != '\0' ? (unsigned)EK_NOFOLLOW : 0, ret);
+}
+
+int put_set(struct tree_put *p, const char *path, const struct ek_attr *a)
+{
+	struct ek_inode *inode;
+	int rc = put_inode(p, path, &inode);
+
+	if (rc < 0)
+		return rc;
+	rc = ek_inode_set(inode, a);
+	ek_inode_close(inode);
+	return rc;
+}
+
+int put_time(struct tree_put *p, const char *path, struct ek_time mtime)
+{
+	struct ek_attr a = {.size = sizeof(a), .mask = EK_ATTR_MTIME, .mtime = mtime};
+
+	return put_set(p, path, &a);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Entries of sources into an image that is open for writing, by the calls that an editor would use:
+ * what import and sync share.  Paths are those of entries, below the folder `to` of the image.
+ */
+#ifndef TREE_PUT_H
+#define TREE_PUT_H
+
+#include "base/str.h"
+#include "extkit/edit.h"
+#include "tree/source.h"
+
+struct ek_image;
+struct tree_feed;
+
+struct tree_put {
+	struct ek_image *img;
+	const struct tree_feed *feed; /* limits */
+	const char *to;
+	uint64_t bytes; /* of contents so far */
+	uint8_t *piece;
+	struct str path, first; /* inside the image */
+};
+
+/* The first three members are the caller's; -ENOMEM. */
+int put_open(struct tree_put *p);
+void put_close(struct tree_put *p);
+
+/* The path inside the image; valid until the next call of any function here.  NULL without memory,
+ * and then p->path.err says so. */
+const char *put_path(struct tree_put *p, const char *path);
+
+/* What an entry says of its inode: flags and project only when it has some. */
+struct ek_attr put_attr(const struct tree_entry *e);
+
+/* A descriptor of the host with the entry's contents, at their start; the caller closes it. */
+int put_spool(struct tree_put *p, struct tree_source *s, const struct tree_entry *e);
+
+/* A regular file out of such a descriptor, in place of what is no folder. */
+int put_contents(struct tree_put *p, int fd, const char *path, const struct ek_attr *a);
+
+/* The entry itself, in place of what is no folder; no folder and no further name. */
+int put_entry(struct tree_put *p, struct tree_source *s, const struct tree_entry *e,
+	      const struct ek_attr *a);
+
+/* One more name for first, in place of what is no folder. */
+int put_link(struct tree_put *p, const char *first, const char *path);
+
+/* The inode at path.  A link is meant itself, at the start what it leads to. */
+int put_inode(struct tree_put *p, const char *path, struct ek_inode **ret);
+
+/* Changes it as ek_inode_set does. */
+int put_set(struct tree_put *p, const char *path, const struct ek_attr *a);
+
+/* Only its time of change. */
+int put_time(struct tree_put *p, const char *path, struct ek_time mtime);
+
+#endif
