@@ -80,7 +80,7 @@ static void qemu_close(struct dev *dev)
 	struct qemu *q = (struct qemu *)dev;
 
 	dev_close(q->nbd); /* hangs up, which ends the program */
-	qemu_end(&q->child);
+	qemu_end(&q->child, true);
 }
 
 static const struct dev_ops qemu_ops = {
@@ -144,7 +144,7 @@ static int start(struct qemu *q, int fd, enum container kind, unsigned flags)
 	qemu_hide(&q->child);
 	if (r < 0) {
 		r = tell(q, kind, r);
-		qemu_end(&q->child);
+		qemu_end(&q->child, false);
 		return r;
 	}
 	dev_like(&q->dev, q->nbd);

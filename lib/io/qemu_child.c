@@ -268,10 +268,10 @@ void qemu_listen(struct qemu_child *c, char *text, size_t cap)
 	drain(c, QEMU_WAIT_MS / 10, text, cap);
 }
 
-void qemu_end(struct qemu_child *c)
+void qemu_end(struct qemu_child *c, bool patience)
 {
 	qemu_hide(c);
-	if (!drain(c, QEMU_WAIT_MS, NULL, 0)) {
+	if (!patience || !drain(c, QEMU_WAIT_MS, NULL, 0)) {
 		kill(c->pid, SIGTERM);
 		if (!drain(c, QEMU_WAIT_MS / 10, NULL, 0))
 			kill(c->pid, SIGKILL);

@@ -31,7 +31,7 @@ void qemu_hide(struct qemu_child *child);
 /* What the program said until now, at most cap - 1 bytes, after it ended or QEMU_WAIT_MS. */
 void qemu_listen(struct qemu_child *child, char *text, size_t cap);
 
-/* Waits for its end, helping where it does not come; frees. */
-void qemu_end(struct qemu_child *child);
+/* Waits for its end, QEMU_WAIT_MS with patience, else not; helps where it does not come; frees. */
+void qemu_end(struct qemu_child *child, bool patience);
 
 #endif

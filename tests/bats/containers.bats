@@ -218,6 +218,28 @@ children() {
 	has "$err" "qemu-utils"
 }
 
+# server TEXT: a qemu-nbd that runs these lines of shell.
+server() {
+	mkdir -p bin
+	printf '#!/bin/sh\n%s\n' "$1" >bin/qemu-nbd
+	chmod +x bin/qemu-nbd
+}
+
+@test "a server that ends, complains or serves nothing costs one line" {
+	need_qemu
+	printf 'QFI\xfb\0\0\0\2' >disk.qcow2
+	truncate -s 1M disk.qcow2
+	server 'exit 1'
+	PATH=$PWD/bin:$PATH one_line "7" ls disk.qcow2
+	server "echo 'qemu-nbd: no such luck' >&2; exit 1"
+	PATH=$PWD/bin:$PATH one_line "3" ls disk.qcow2
+	has "$err" "cannot use disk.qcow2 as qcow2: no such luck"
+	server "trap '' TERM; echo 'qemu-nbd: hangs' >&2; exec 3<&- sleep 600"
+	SECONDS=0
+	PATH=$PWD/bin:$PATH one_line "3" ls disk.qcow2
+	[ $SECONDS -lt 20 ]
+}
+
 @test "compressed images are read and not written" {
 	plain
 	for how in gzip xz bzip2 zstd; do
