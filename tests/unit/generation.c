@@ -99,16 +99,25 @@ TEST(a_write_to_an_inline_file_costs_what_its_generation_says)
 
 static int64_t write_failing(const char *end, const struct pc_faults *faults, uint64_t len)
 {
-	struct pc_source src = {payload, 0};
+	struct pc_source src;
 	int64_t rc;
 
 	incompat_on = INCOMPAT_INLINE_DATA;
 	start_with(end, NULL, NULL);
+	src = (struct pc_source){payload, 0};
 	pc->faults = *faults;
 	rc = pc_write(&task, file, 100, len, &src, 0);
 	pc->faults = (struct pc_faults){0};
 	incompat_on = 0;
 	return rc;
+}
+
+static void forget_all(void)
+{
+	dev_close(dev);
+	free(model);
+	free(back);
+	free(payload);
 }
 
 TEST(an_inode_that_cannot_be_found_was_tried_again_for_ever_and_is_an_error_now)
@@ -125,7 +134,7 @@ TEST(an_inode_that_cannot_be_found_was_tried_again_for_ever_and_is_an_error_now)
 	inode_put(&task, file); /* a filesystem that lost a block takes no more changes */
 	pc_close(pc);
 	image_kill(img);
-	dev_close(dev);
+	forget_all();
 }
 
 /* The inode's bytes [100, 120) after a write of which the program had memory for 10. */
@@ -150,7 +159,7 @@ TEST(a_short_copy_stored_bytes_that_nobody_wrote_and_stores_what_came_now)
 	CHECK_INT(size, 120); /* room that nothing filled */
 	inode_put(&task, file);
 	unmount_image();
-	dev_close(dev);
+	forget_all();
 	CHECK_INT(write_failing("inline=i3", &half, 20), 10);
 	CHECK_INT(file->size, 110);
 	CHECK(list_empty(&file->orphan));
