@@ -4,8 +4,8 @@
  * IMG@LABEL=NAME and IMG@PARTLABEL=NAME for a partition.
  *
  * An argument that names a file as it stands is that file.  Otherwise it is split at the first ":/"
- * whose left part names a file (with or without what follows an @), so images whose own names have ":/"
- * inside work too; when no left part does, at the first ":/".  OFFSET is a size: 1M, 0x100000.
+ * whose left part names a file (with or without what follows an @), so images whose own names have
+ * ":/" inside work too; when no left part does, at the first ":/".  OFFSET is a size: 1M, 0x100000.
  *
  * A URI (nbd://HOST[:PORT]/EXPORT, nbd+unix:///EXPORT?socket=FILE, nbds for TLS) is never a file:
  * it is split at the first ":/" behind its "://".  One that belongs to the URI is written "%3A/",

@@ -24,8 +24,7 @@ static uint32_t inherited_flags(const struct ek_inode *dir, uint16_t mode)
 
 static bool uses_extents(const struct ek_image *img, uint16_t mode)
 {
-	return map_by_extents(img) &&
-	       (S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode));
+	return map_by_extents(img) && (S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode));
 }
 
 /* Deterministic: the same operations give the same numbers. */

@@ -27,7 +27,7 @@ struct gather {
 	struct hash names;
 	struct gather_node *root, *made; /* made: all of them, to be freed */
 	unsigned source;                 /* the number of the current source */
-	struct build_inode **list; /* after gather_finish: folders before what is in them */
+	struct build_inode **list;       /* after gather_finish: folders before what is in them */
 	uint32_t n;
 	size_t cap;
 };

@@ -74,12 +74,12 @@ facts() {
 	need_json
 	facts 4 "16 streams" marks/page >list
 	facts 4 "16 streams, slow" "inode copies" --scale 15 --system "default, lazy" >copies
-	facts 4 "16 streams, slow" commits --scale 15 --system "default, lazy" >commits
+	facts 4 "16 streams, slow" commits --scale 15 --system "default, lazy" >numbers
 	python3 - <<-'END'
 		marks = dict(eval(open("list").read()))
 		assert [round(marks[s]) for s in ("ext3", "ext3 patch 1", "ext3 patched")] == [4, 3, 2], marks
 		assert marks["ext4 no delalloc"] > marks["ext4 default"] > marks["linux-6.18"], marks
-		copies, commits = (dict(eval(open(f).read())) for f in ("copies", "commits"))
+		copies, commits = (dict(eval(open(f).read())) for f in ("copies", "numbers"))
 		lazy, n = copies["ext4 default, lazy"], commits["ext4 default, lazy"]
 		assert n > 1 and 16 * n <= lazy <= 18 * n and copies["ext3"] > 1000 * lazy, (copies, commits)
 	END

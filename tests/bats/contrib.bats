@@ -19,6 +19,7 @@ says() {
 
 @test "an image is made from a tree and asserted" {
 	need e2fsck
+	# shellcheck source=contrib/extkit.bash
 	source "$FROM"
 	mkdir -p t/etc
 	echo 'root:x:0:0::/:/bin/sh' >t/etc/passwd
@@ -36,6 +37,7 @@ says() {
 
 @test "an assertion that does not hold says why" {
 	need e2fsck
+	# shellcheck source=contrib/extkit.bash
 	source "$FROM"
 	mkdir -p t
 	echo one >t/a

@@ -42,9 +42,9 @@ rows() {
 	x 0 rm b.img:/s
 	echo new >n
 	x 0 put n b.img:/n
-	printf X >patch
+	printf X >one.byte
 	cp t/d/big big
-	dd if=patch of=big bs=1 seek=400000 conv=notrunc status=none
+	dd if=one.byte of=big bs=1 seek=400000 conv=notrunc status=none
 	x 0 put big b.img:/d/big
 	x 1 diff --no-times a.img b.img
 	equal "$(rows | sort)" "$(printf '%s\n' contents:d/big missing:n missing:s mode:a owner:d)"

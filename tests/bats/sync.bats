@@ -88,7 +88,7 @@ blocks() {
 		cp $img before.img
 		"$EXTKIT" sync - $img <t.tar
 		clean $img
-		[ "$(blocks $img before.img)" -le $([ $img = b.img ] && echo 1 || echo 32) ]
+		[ "$(blocks $img before.img)" -le "$([ $img = b.img ] && echo 1 || echo 32)" ]
 		x 0 diff t.tar $img
 	done
 }

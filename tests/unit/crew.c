@@ -147,8 +147,8 @@ static void write_trace(unsigned rounds)
 		unsigned ns = 1000 + i * 7000;
 
 		for (unsigned k = 0; k < 50; k++)
-			fprintf(f, "%u %u write h%u %u 4 data=x:%08x\n", ns + k, 1 + k % 2, 1 + k % 2,
-				(i * 31 + k * 4) % 5000, i * 50 + k);
+			fprintf(f, "%u %u write h%u %u 4 data=x:%08x\n", ns + k, 1 + k % 2,
+				1 + k % 2, (i * 31 + k * 4) % 5000, i * 50 + k);
 		if (i % 10 == 3)
 			fprintf(f, "%u 1 ftruncate h1 %u\n", ns + 60, 100 + i);
 		if (i % 7 == 5)
@@ -181,8 +181,7 @@ TEST(operations_of_a_file_keep_their_order)
 
 TEST(a_failure_in_a_worker_ends_the_run_and_leaves_a_clean_image)
 {
-	struct ek_replay_options opt = {
-	    .size = sizeof(opt), .threads = 3, .memory = 64u << 20};
+	struct ek_replay_options opt = {.size = sizeof(opt), .threads = 3, .memory = 64u << 20};
 	struct ek_replay_report *rep;
 
 	make_image();
