@@ -22,11 +22,17 @@ static int run_list(struct run *run)
 	return EXIT_DONE;
 }
 
+static const struct example list_examples[] = {
+    {"extkit policy list", N_("tells the names that --policy of a replay takes")},
+    {NULL, NULL},
+};
+
 COMMAND(policy_list) = {
     .name = "policy list",
     .brief = N_("list the write paths that have a name"),
     .args = "",
     .about = N_("One line for each. The first is what a replay does when nothing is said."),
+    .examples = list_examples,
     .run = run_list,
 };
 
