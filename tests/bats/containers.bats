@@ -157,6 +157,7 @@ children() {
 		sleep 0.05
 	done
 	kill -0 "$server"
+	head -c 1 <&5 >first # bytes come, so it is connected
 	kill -9 "$SERVER"
 	exec 5<&-
 	for ((i = 0; i < 100; i++)); do
