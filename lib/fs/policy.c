@@ -385,6 +385,8 @@ static const struct rule {
      "writeback by ranges came after the older rules"},
     {SWITCH_FOLIO, ONLY(FOLIO_S2) | ONLY(FOLIO_S3), SWITCH_COMPLETION, ONLY(COMPLETION_UNWRITTEN),
      COMPLETION_UNWRITTEN, "ranges are converted when their data are on disk"},
+    {SWITCH_BUDGET, ONLY(BUDGET_R0), SWITCH_PASS, ONLY(PASS_P0), PASS_P0,
+     "its calls ended when nothing was left to map, whatever the budget"},
 };
 
 static int settle_rule(struct policy *p, const struct rule *r, struct diag *d)

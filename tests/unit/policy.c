@@ -78,6 +78,8 @@ TEST(what_a_value_excludes_follows_it)
 	CHECK_INT(p.allocation, ALLOC_NODELALLOC);
 	CHECK_INT(p.folio, FOLIO_S0);
 	CHECK_INT(p.completion, COMPLETION_WRITTEN);
+	CHECK_INT(choose(NULL, &p, "budget=r0", NULL), 0);
+	CHECK_INT(p.pass, PASS_P0);
 	CHECK_INT(choose("native", &p, "mapping=indirect", NULL), 0);
 	CHECK_INT(p.folio, FOLIO_S1);
 }
