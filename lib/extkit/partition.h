@@ -4,7 +4,7 @@
  *
  *	struct ek_partition p = {.size = sizeof(p)};
  *
- *	for (unsigned i = 0; ek_partition(ctx, "disk.img", i, &p) == 1; i++)
+ *	if (ek_partition_find(ctx, "disk.img", "LABEL=root", &p) == 0)
  *		printf("%u begins at %llu\n", p.number, (unsigned long long)p.offset);
  */
 #ifndef EXTKIT_PARTITION_H
@@ -27,11 +27,6 @@ struct ek_partition {
 	char label[128];         /* LABEL of the filesystem in it, "" without */
 	char type[32];           /* of that: "ext4", "vfat" ... */
 };
-
-/* Partition number i of the table, from 0: 1 and *ret, 0 past the last, or when there is no table.
- * A negative errno when path cannot be read. */
-EK_EXPORT EK_MUST int ek_partition(struct ek_ctx *ctx, const char *path, unsigned i,
-				   struct ek_partition *ret);
 
 /* The partition that a selector names: "p2", "LABEL=root", "PARTLABEL=system".  LABEL also finds a
  * filesystem without a table around it (number 0).  -ENOENT when none is it, -ENOTUNIQ when several

@@ -103,24 +103,6 @@ static int give(struct ek_partition *ret, const struct ek_partition *p)
 	return 0;
 }
 
-int ek_partition(struct ek_ctx *ctx, const char *path, unsigned i, struct ek_partition *ret)
-{
-	struct ek_partition p;
-	struct disk k;
-	int rc = open_disk(ctx, path, &k);
-
-	if (rc < 0)
-		return rc;
-	if (i < k.n) {
-		rc = look_into(&k, i, &p);
-		if (rc == 0)
-			rc = give(ret, &p);
-		rc = rc < 0 ? rc : 1;
-	}
-	close_disk(&k);
-	return rc;
-}
-
 /* ---- selectors ---- */
 
 enum by { BY_NUMBER, BY_LABEL, BY_NAME };
