@@ -125,8 +125,9 @@ static int set_threads(struct run *run, const char *text, struct ek_replay_optio
 		return EXIT_DONE;
 	errno = 0;
 	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || n == 0 || n > 32)
-		return fail_usage(run, _("--threads: '%s' is neither 1 to 32 nor 'trace'"), text);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || n == 0 ||
+	    n >= EK_THREADS_TRACE)
+		return fail_usage(run, _("--threads: '%s' is neither a number nor 'trace'"), text);
 	opt->threads = (uint32_t)n;
 	return EXIT_DONE;
 }

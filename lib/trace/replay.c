@@ -194,6 +194,29 @@ static bool is_image(const char *target)
 	       strncmp(target, REGION, sizeof(REGION) - 1) != 0;
 }
 
+/* What only an image has is not passed over in silence.  A region reads the switches that are its
+ * own and refuses others. */
+static int check_no_image(struct replay *rp, const char *target)
+{
+	const struct ek_replay_options *o = &rp->opt;
+	bool folder = strncmp(target, FOLDER, sizeof(FOLDER) - 1) == 0;
+	const char *what = NULL;
+
+	if ((o->flags & EK_REPLAY_DRY_RUN) != 0)
+		what = "a dry run";
+	else if (o->stage != 0)
+		what = "a stage";
+	else if (o->threads > 1)
+		what = "a number of threads";
+	else if (o->pace_extent_ns != 0 || o->pace_page_ns != 0)
+		what = "a pace";
+	else if (folder && (o->policy != NULL || o->nset != 0))
+		what = "a policy";
+	return what == NULL ? 0
+			    : diag_set(&rp->ctx->diag, -EINVAL, "%s needs an image: %s is none",
+				       what, target);
+}
+
 static int tell_failed(void *ctx, const struct op *o, int rc)
 {
 	return replay_failure(ctx, o, rc);
@@ -206,6 +229,10 @@ static int hire(struct replay *rp)
 
 	if (rp->opt.stage != 0)
 		return diag_set(&rp->ctx->diag, -EINVAL, "stages are looked at by one thread");
+	if (rp->opt.pace_extent_ns != 0 || rp->opt.pace_page_ns != 0)
+		return diag_set(
+		    &rp->ctx->diag, -EINVAL,
+		    "a pace is of the virtual clock, and threads run in their own time");
 	return crew_open(image, rp->opt.threads, rp->opt.clock == EK_CLOCK_REAL, tell_failed, rp,
 			 &rp->ctx->diag, &rp->target);
 }
@@ -217,12 +244,11 @@ static int open_target(struct replay *rp, const char *target)
 
 	if (hz == 0 || hz > 1000000)
 		hz = DEFAULT_HZ;
-	if (!is_image(target) && (rp->opt.flags & EK_REPLAY_DRY_RUN) != 0)
-		return diag_set(&rp->ctx->diag, -EINVAL, "a dry run needs an image: %s is none",
-				target);
-	if (!is_image(target) && rp->opt.stage != 0)
-		return diag_set(&rp->ctx->diag, -EINVAL, "stages are those of an image: %s is none",
-				target);
+	if (!is_image(target)) {
+		rc = check_no_image(rp, target);
+		if (rc < 0)
+			return rc;
+	}
 	if (strncmp(target, REGION, sizeof(REGION) - 1) != 0 && rp->opt.region != NULL)
 		return diag_set(&rp->ctx->diag, -EINVAL, "region knobs need a region: %s is none",
 				target);

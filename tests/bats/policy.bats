@@ -130,5 +130,32 @@ END
 	x 0 ls -l a.img
 	equal "$(grep -c 1048576 <<<"$out")" 4
 	x 2 replay --threads 99 gen:appenders a.img
-	has "$err" "--threads: '99'"
+	has "$err" "threads: 99, at most 32"
+	x 2 replay --threads none gen:appenders a.img
+	has "$err" "--threads: 'none'"
+	x 2 replay --threads 2 --pace 1:1 gen:appenders a.img
+	has "$err" "a pace is of the virtual clock"
+}
+
+@test "a writer that goes on beside writeback shows which budget is kept" {
+	local rule
+	make_image a.img 64M
+	for rule in r0 r1 r2; do
+		x 0 replay --dry-run --all --set budget=$rule --set folio=s0 --dirty-background 2M --dirty 32M \
+			--pace 1000000:20000 gen:dd:bs=4K,count=8192,ns=50000,end=sync a.img
+		[[ $out =~ ek.budget_overruns\ +([0-9]+) ]]
+		[ "${BASH_REMATCH[1]}" -eq "$([ $rule = r0 ] && echo 1 || echo 0)" ]
+	done
+	x 2 replay --pace 5 gen:dd a.img
+	has "$err" "--pace: '5'"
+}
+
+@test "what only an image has is refused for a folder" {
+	mkdir d
+	for option in --dry-run "--policy native" "--set folio=s0" "--threads 2" "--pace 1:1" "--stop-after op"; do
+		# shellcheck disable=SC2086 # an option and its value
+		x 2 replay $option gen:dd:count=1 dir:d
+		has "$err" "needs an image: dir:d is none"
+	done
+	equal "$(ls d)" ""
 }
