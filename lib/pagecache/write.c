@@ -142,7 +142,7 @@ bool pc_overwrite(struct ek_inode *inode, uint64_t pos, uint64_t len, const stru
 	    inode_logs_data(inode) || !inode_shows_time(inode, now))
 		return false;
 	mapping_lock(m);
-	m->streaming = pos == m->write_end;
+	m->streaming = false; /* stores past the cache would have to be over before the unlock */
 	done = overwrite(m, pos, len, src, counters);
 	if (done)
 		m->write_end = pos + len;
