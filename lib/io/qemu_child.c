@@ -5,8 +5,11 @@
  * The program is handed a socket that listens already (descriptor 3, by the protocol of socket
  * activation) and the image (descriptor 4), so it needs neither a name nor time before we can
  * connect, and its end before that is the end of the connection.  It serves one client and ends
- * when that hangs up, as it does when our process dies.  A process group of its own keeps it from
- * the interrupts of our terminal: it has to live until we have cleaned up.
+ * when that hangs up.  One that hangs up before they have agreed on anything it does not count, so
+ * its standard input is a pipe of ours, and the kernel sends it SIGTERM when our end closes, as it
+ * does when our process dies.  (Being told of a parent's death would be simpler, but that is the
+ * death of the thread that opened the image.)  A process group of its own keeps it from the
+ * interrupts of our terminal: it has to live until we have cleaned up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +39,7 @@ struct plan {
 	const char *argv[8];
 	const char *envp[6];
 	int listener, image, said, null;
+	int life[2]; /* the pipe that it ends with */
 };
 
 /* What qemu calls the formats. */
@@ -146,28 +150,39 @@ static void put_pid(char *to)
 	*to = '\0';
 }
 
+/* SIGTERM when the other end of standard input closes; if it has by now, this is the end. */
+static void end_with_parent(void)
+{
+	struct pollfd in = {.fd = STDIN_FILENO};
+	sigset_t none;
+
+	signal(SIGTERM, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (fcntl(STDIN_FILENO, F_SETOWN, getpid()) < 0 ||
+	    fcntl(STDIN_FILENO, F_SETSIG, SIGTERM) < 0 ||
+	    fcntl(STDIN_FILENO, F_SETFL, O_ASYNC) < 0 || poll(&in, 1, 0) != 0)
+		_exit(127);
+}
+
 static void become(struct plan *p)
 {
-	const int from[5] = {p->null, p->null, p->said, p->listener, p->image};
-	sigset_t none;
+	const int from[5] = {p->life[0], p->null, p->said, p->listener, p->image};
 	int high[5];
 
+	close(p->life[1]);
 	/* out of the way first: a descriptor may lie where another has to go */
 	for (int i = 0; i < 5; i++)
-		high[i] = fcntl(from[i], F_DUPFD, 16);
+		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 16);
 	for (int i = 0; i < 5; i++) {
 		if (high[i] < 0 || dup2(high[i], i) < 0)
 			_exit(127);
 	}
 #ifdef SYS_close_range
-	syscall(SYS_close_range, 5u, ~0u, 0u);
-#else
-	for (int i = 0; i < 5; i++)
-		close(high[i]);
+	syscall(SYS_close_range, 5u, ~0u, 0u); /* what others opened */
 #endif
 	setpgid(0, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	end_with_parent();
 	put_pid(p->pid);
 	execve(p->program, (char *const *)(uintptr_t)p->argv, (char *const *)(uintptr_t)p->envp);
 	_exit(127);
@@ -175,30 +190,45 @@ static void become(struct plan *p)
 
 /* ---- in the parent ---- */
 
+static void close_both(const int ends[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (ends[i] >= 0)
+			close(ends[i]);
+	}
+}
+
 static int spawn(struct plan *p, struct diag *d, struct qemu_child *c)
 {
-	int ends[2];
+	int said[2] = {-1, -1}, r = 0;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return diag_errno(d, -errno, "cannot start " PROGRAM);
-	p->said = ends[1];
 	p->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	c->pid = p->null >= 0 ? fork() : -1;
+	if (p->null < 0 || pipe2(said, O_CLOEXEC) < 0 || pipe2(p->life, O_CLOEXEC) < 0)
+		r = -errno;
+	p->said = said[1];
+	c->pid = r == 0 ? fork() : -1;
 	if (c->pid == 0)
 		become(p);
-	if (c->pid < 0)
-		diag_errno(d, -errno, "cannot start " PROGRAM);
+	if (r == 0 && c->pid < 0)
+		r = -errno;
 	if (p->null >= 0)
 		close(p->null);
-	close(ends[1]);
-	c->said = ends[0];
-	return c->pid < 0 ? -EAGAIN : 0;
+	if (r < 0) {
+		close_both(said);
+		close_both(p->life);
+		return diag_errno(d, r, "cannot start " PROGRAM);
+	}
+	close(said[1]);
+	close(p->life[0]);
+	c->said = said[0];
+	c->life = p->life[1];
+	return 0;
 }
 
 int qemu_start(int fd, enum container kind, bool write, struct diag *d, struct qemu_child *ret)
 {
-	struct qemu_child c = {.said = -1};
-	struct plan p = {.listener = -1, .image = fd};
+	struct qemu_child c = {.said = -1, .life = -1};
+	struct plan p = {.listener = -1, .image = fd, .life = {-1, -1}};
 	int r = find_program(&p, d);
 
 	if (r < 0)
@@ -213,8 +243,6 @@ int qemu_start(int fd, enum container kind, bool write, struct diag *d, struct q
 		close(p.listener);
 	if (r < 0) {
 		qemu_hide(&c);
-		if (c.said >= 0)
-			close(c.said);
 		return r;
 	}
 	*ret = c;
@@ -277,6 +305,7 @@ void qemu_end(struct qemu_child *c, bool patience)
 			kill(c->pid, SIGKILL);
 	}
 	close(c->said);
+	close(c->life);
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }

@@ -18,6 +18,7 @@ int qemu_check(struct dev *file, enum container kind);
 struct qemu_child {
 	pid_t pid;
 	int said; /* its standard error; at its end the program has ended */
+	int life; /* when this is closed, however that happens, the program is asked to end */
 	char dir[80], socket[96];
 };
 

@@ -157,7 +157,6 @@ children() {
 		sleep 0.05
 	done
 	kill -0 "$server"
-	head -c 1 <&5 >first # bytes come, so it is connected
 	kill -9 "$SERVER"
 	exec 5<&-
 	for ((i = 0; i < 100; i++)); do
@@ -224,6 +223,29 @@ server() {
 	mkdir -p bin
 	printf '#!/bin/sh\n%s\n' "$1" >bin/qemu-nbd
 	chmod +x bin/qemu-nbd
+}
+
+@test "a server that has agreed on nothing yet ends with the program, too" {
+	need_qemu
+	printf 'QFI\xfb\0\0\0\2' >disk.qcow2
+	truncate -s 1M disk.qcow2
+	server 'echo $$ >pid.new; mv pid.new pid; exec sleep 600'
+	PATH=$PWD/bin:$PATH "$EXTKIT" ls disk.qcow2 3>&- 4>&- &
+	SERVER=$!
+	for ((i = 0; i < 100; i++)); do
+		[ ! -e pid ] || break
+		sleep 0.05
+	done
+	server=$(cat pid)
+	kill -0 "$server"
+	kill -9 "$SERVER"
+	SERVER=$server
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "$server" 2>/dev/null || break
+		sleep 0.05
+	done
+	[ "$i" -lt 100 ]
+	SERVER=
 }
 
 @test "a server that ends, complains or serves nothing costs one line" {
