@@ -30,6 +30,7 @@ struct compressed {
 	struct dev *file, *store;
 	enum container kind;
 	uint64_t taken;      /* bytes of file */
+	uint64_t most;       /* bytes of the store that are enough */
 	uint64_t made, kept; /* bytes of the store: all, and those that take memory */
 	uint8_t *in, *out;   /* STEP bytes each */
 };
@@ -57,6 +58,7 @@ static int tell_limit(const struct compressed *c, const char *what, uint64_t lim
 			c->dev.name, limit >> 20, what);
 }
 
+/* 1: it is enough. */
 static int keep(struct compressed *c, const uint8_t *p, size_t len)
 {
 	int r = 0;
@@ -78,7 +80,7 @@ static int keep(struct compressed *c, const uint8_t *p, size_t len)
 		p += n;
 		len -= n;
 	}
-	return r;
+	return r < 0 ? r : c->made >= c->most;
 }
 
 /* The next bytes of the file, 0 at its end. */
@@ -241,10 +243,10 @@ static int decompress(struct compressed *c)
 	c->in = c->out = NULL;
 	dev_close(c->file);
 	c->file = NULL;
-	return r;
+	return MIN(r, 0);
 }
 
-int compressed_open(struct dev *file, enum container kind, struct dev **ret)
+int compressed_open(struct dev *file, enum container kind, uint64_t most, struct dev **ret)
 {
 	struct compressed *c = dev_new(sizeof(*c), &compressed_ops, file->name, file->diag);
 	int r;
@@ -255,6 +257,7 @@ int compressed_open(struct dev *file, enum container kind, struct dev **ret)
 	}
 	c->file = file;
 	c->kind = kind;
+	c->most = most;
 	c->dev.is_block = true;
 	r = decompress(c);
 	if (r < 0) {

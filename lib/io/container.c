@@ -136,7 +136,7 @@ static int open_compressed(struct dev *file, enum container kind, struct dev **r
 {
 	enum container inner;
 	struct dev *plain;
-	int r = compressed_open(file, kind, &plain);
+	int r = compressed_open(file, kind, UINT64_MAX, &plain);
 
 	if (r < 0)
 		return r;
@@ -152,6 +152,37 @@ static int open_compressed(struct dev *file, enum container kind, struct dev **r
 	else
 		*ret = plain;
 	return r;
+}
+
+static bool is_compressed(enum container kind)
+{
+	return kind >= CONTAINER_ZSTD;
+}
+
+static bool has_image(struct dev *dev, enum container kind)
+{
+	uint8_t head[CONTAINER_HEAD];
+
+	if (kind != CONTAINER_RAW)
+		return !is_compressed(kind);
+	return dev->size >= sizeof(head) && dev_read(dev, 0, head, sizeof(head)) == 0 &&
+	       is_ext(head, sizeof(head));
+}
+
+bool container_has_image(const char *path)
+{
+	enum container kind = CONTAINER_RAW;
+	struct dev *dev;
+	bool yes;
+
+	if (dev_open(path, DEV_PLAIN, NULL, &dev) < 0)
+		return false;
+	if (find(dev, &kind) == 0 && is_compressed(kind) &&
+	    compressed_open(dev, kind, CONTAINER_HEAD, &dev) < 0)
+		return false; /* nor is it an archive, which tells why */
+	yes = find(dev, &kind) == 0 && has_image(dev, kind);
+	dev_close(dev);
+	return yes;
 }
 
 static int open_kind(struct dev *file, enum container kind, unsigned flags, struct dev **ret)

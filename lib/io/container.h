@@ -53,6 +53,11 @@ bool container_is_writable(enum container kind);
  * rather than in its place. */
 bool container_at(const char *path);
 
+/* Whether path names a regular file that is an image: an ext superblock in it, a disk of a virtual
+ * machine, an Android sparse image, or one of these compressed.  Of a compressed file no more than
+ * the beginning is looked at. */
+bool container_has_image(const char *path);
+
 /* file was opened by path with flags (enum dev_flag).  Holds it a container, then *ret becomes a
  * device of its contents, which owns file; else *ret is file.  On failure file is closed. */
 int container_open(struct dev *file, unsigned flags, struct dev **ret);

@@ -28,6 +28,7 @@ enum dev_flag {
 	DEV_CREATE = 1 << 1,    /* make the file when it is absent */
 	DEV_DIRECT = 1 << 2,    /* O_DIRECT where the target supports it */
 	DEV_TRUNCATE = 1 << 3,  /* start from an empty file */
+	DEV_PLAIN = 1 << 5,     /* the bytes of a file as they are, container or not */
 	DEV_MOUNTED_OK = 1 << 4 /* skip the mounted and busy checks: never implied by another flag;
 				   the lock between writers of one file is still taken */
 };

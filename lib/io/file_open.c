@@ -200,7 +200,7 @@ static int open_file(const char *path, unsigned flags, struct diag *d, struct de
 		dev_close(&f->dev);
 		return r;
 	}
-	if (!f->dev.is_block)
+	if (!f->dev.is_block && (flags & DEV_PLAIN) == 0)
 		return open_contents(f, flags, ret);
 	if (flags & DEV_DIRECT)
 		file_direct(f);

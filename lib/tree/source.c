@@ -10,6 +10,7 @@
 
 #include "base/ctx.h"
 #include "base/escape.h"
+#include "io/container.h"
 
 #define DEPTH_LIMIT 256u
 
@@ -51,7 +52,8 @@ int tree_clean_path(const char *where, const char *path, char *buf, struct diag 
 	return 0;
 }
 
-/* The first bytes of a regular file tell an image and a manifest; all else is an archive's. */
+/* The first bytes of a regular file tell an image, in whatever form, and a manifest; all else is an
+ * archive's.  To that a compressed image could look like an archive without entries. */
 static int open_file(struct ek_ctx *ctx, const char *name, struct tree_source **ret)
 {
 	uint8_t head[1084] = {0};
@@ -62,7 +64,8 @@ static int open_file(struct ek_ctx *ctx, const char *name, struct tree_source **
 		return diag_errno(&ctx->diag, -errno, "cannot read %s", name);
 	n = pread(fd, head, sizeof(head), 0);
 	close(fd);
-	if (n == (ssize_t)sizeof(head) && head[1080] == 0x53 && head[1081] == 0xEF)
+	if ((n == (ssize_t)sizeof(head) && head[1080] == 0x53 && head[1081] == 0xEF) ||
+	    container_has_image(name))
 		return tree_open_image(ctx, name, ret);
 	if (n >= 6 && (memcmp(head, "#spec", 5) == 0 || memcmp(head, "#mtree", 6) == 0))
 		return tree_open_spec(name, &ctx->diag, ret);

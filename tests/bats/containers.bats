@@ -279,6 +279,35 @@ server() {
 	done
 }
 
+@test "an image is a source of a tree in every form" {
+	mkdir tree
+	echo one >tree/one
+	x 0 create --from tree -s 4M -O ^has_journal plain.img
+	x 0 create --from tree -s 4M -O ^has_journal other.img
+	x 0 convert plain.img disk.zst
+	x 0 convert plain.img disk.simg
+	if command -v qemu-nbd >disk.log && "$EXTKIT" convert plain.img disk.qcow2 && "$EXTKIT" ls disk.qcow2 >disk.log; then
+		forms=disk.qcow2
+	fi
+	for how in gzip xz bzip2 zstd; do
+		command -v $how >disk.log || continue
+		$how -qc <plain.img >disk.$how
+		forms="$forms disk.$how"
+	done
+	for form in disk.zst disk.simg $forms; do
+		x 0 diff "$form" plain.img
+		cp other.img to.img
+		x 0 sync "$form" to.img
+		x 0 cat to.img:/one
+		equal "$out" one
+		x 0 create -f --size auto --from "$form" new.img
+		x 0 cat new.img:/one
+	done
+	tar -czf tree.tar.gz tree
+	x 0 sync --dry-run tree.tar.gz plain.img
+	has "$out" tree/one
+}
+
 @test "damaged and cut disks give one line" {
 	plain
 	need_qemu
