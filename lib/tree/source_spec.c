@@ -221,13 +221,14 @@ static int note_place(struct reader *r, struct tree_entry *e)
 		if (p.text == NULL)
 			return -ENOMEM;
 	}
-	if (r->nranges != 0) {
-		p.data = malloc(r->nranges * sizeof(*p.data));
+	if (r->has_map) { /* of nothing, when all is hole */
+		p.data = malloc((r->nranges + 1) * sizeof(*p.data));
 		if (p.data == NULL) {
 			free(p.text);
 			return -ENOMEM;
 		}
-		memcpy(p.data, r->ranges, r->nranges * sizeof(*p.data));
+		if (r->nranges != 0)
+			memcpy(p.data, r->ranges, r->nranges * sizeof(*p.data));
 		p.ndata = r->nranges;
 	}
 	e->token = r->nplaces;

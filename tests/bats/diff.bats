@@ -34,6 +34,24 @@ rows() {
 	x 0 diff a.spec a.img
 }
 
+@test "a manifest's file that is all hole is compared as zeros" {
+	mkdir t
+	truncate -s 700000 t/f
+	x 0 create --size auto --from t a.img
+	x 0 spec -o a.spec a.img
+	x 0 diff a.spec a.img
+	printf '#spec 1\n. type=dir\nf size=700000\n' >m.spec
+	x 0 diff --no-times --no-owners m.spec a.img
+	printf X | dd of=t/f bs=1 seek=600000 conv=notrunc status=none
+	x 1 diff --no-times t m.spec
+	has "$out" "byte 600000"
+	x 1 diff --no-times a.spec t
+	has "$out" "byte 600000"
+	x 0 sync t a.img
+	x 0 sync m.spec a.img
+	x 0 diff --no-times m.spec a.img
+}
+
 @test "each kind of difference is told with both values, and the exit code is 1" {
 	tree
 	cp a.img b.img
