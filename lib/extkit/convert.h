@@ -25,7 +25,7 @@ enum ek_form {
 	EK_FORM_RAW = 0, /* holes where nothing but zeros is */
 	EK_FORM_ZSTD,    /* frames of 1 MiB with a seek table: can be read at random */
 	EK_FORM_SPARSE,  /* Android's, with blocks of 4 KiB, or less where the size wants it */
-	EK_FORM_QCOW2    /* version 3, not compressed */
+	EK_FORM_QCOW2    /* version 3, not compressed; zeros up to a multiple of 512 bytes */
 };
 
 enum ek_convert_flag {

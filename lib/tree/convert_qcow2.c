@@ -26,6 +26,7 @@
 #define COUNTS   (CLUSTER / 2)                  /* reference counts in a block */
 #define ONCE     ((uint64_t)1 << 63)            /* the reference count is 1 */
 #define L1_MAX   ((uint64_t)4 << 20)            /* entries that readers take */
+#define SECTOR   ((uint64_t)512)                /* readers pass over a part of one at the end */
 #define HEADER   104u
 
 struct header {
@@ -150,7 +151,7 @@ static int add_header(struct qcow2_form *q, uint64_t l1, uint64_t table, uint64_
 	    .magic = be32_make(0x514649fb),
 	    .version = be32_make(3),
 	    .cluster_bits = be32_make(BITS),
-	    .size = be64_make(q->file.size),
+	    .size = be64_make(ROUND_UP(q->file.size, SECTOR)),
 	    .l1_size = be32_make((uint32_t)q->l1_count),
 	    .l1 = be64_make(l1),
 	    .refcounts = be64_make(table),

@@ -67,6 +67,19 @@ one_line() {
 	equal "$out" hello
 }
 
+@test "qcow2 has the last bytes of an image that sectors do not divide" {
+	need qemu-img
+	head -c 100100 /dev/urandom >odd.img
+	x 0 convert odd.img disk.qcow2
+	qemu-img convert -O raw disk.qcow2 back.img
+	equal "$(stat -c %s back.img)" 100352
+	cmp -n 100100 odd.img back.img
+	tail -c 252 back.img | cmp - <(head -c 252 /dev/zero)
+	x 0 convert odd.img disk.zst
+	x 0 convert disk.zst disk2.qcow2
+	cmp disk.qcow2 disk2.qcow2
+}
+
 @test "a qcow2 image of more than one table of level 2, with data at both ends" {
 	command -v qemu-img >/dev/null || skip "qemu-img is not installed"
 	truncate -s 3G a.img
