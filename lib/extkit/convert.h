@@ -53,7 +53,8 @@ struct ek_converted {
 /* Writes src in the form opt->to to the file dst, under another name until it is whole.  ret may be
  * NULL.
  *
- * -EEXIST: dst is there, and EK_CONVERT_FORCE is not set; -EINVAL: dst is no regular file, or an
+ * -EEXIST: dst is there, and EK_CONVERT_FORCE is not set; -EBUSY: it is mounted, or another program
+ * writes it; -EINVAL: dst is no regular file, or an
  * option makes no sense; -EPERM: EK_CONVERT_TRIM, and the journal has to be replayed first; -EFBIG:
  * more than the form can hold. */
 EK_EXPORT EK_MUST int ek_convert(struct ek_ctx *ctx, const char *src, const char *dst,

@@ -185,6 +185,17 @@ static int walk(struct convert *c)
 
 /* ---- the new file ---- */
 
+/* Who uses the file would go on with one that has no name any more. */
+static int check_unused(const char *dst, struct diag *d)
+{
+	struct dev *old;
+	int rc = dev_open(dst, DEV_WRITE | DEV_PLAIN, d, &old);
+
+	if (rc == 0)
+		dev_close(old);
+	return rc;
+}
+
 static int check_target(struct convert *c, const char *dst, mode_t *ret_mode)
 {
 	struct diag *d = &c->ctx->diag;
@@ -203,7 +214,7 @@ static int check_target(struct convert *c, const char *dst, mode_t *ret_mode)
 	if ((c->opt.flags & EK_CONVERT_FORCE) == 0)
 		return diag_errno(d, -EEXIST, "cannot write %s", dst);
 	*ret_mode = st.st_mode & 07777;
-	return 0;
+	return check_unused(dst, d);
 }
 
 static int make_form(struct convert *c, const char *dst, int fd)

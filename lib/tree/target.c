@@ -69,7 +69,7 @@ static int open_beside(const char *path, const struct ek_create_options *opt, st
 	rc = create_check_target(path, opt, t->diag);
 	if (rc < 0)
 		return rc;
-	rc = dev_open(path, DEV_WRITE, t->diag, &old);
+	rc = dev_open(path, DEV_WRITE | DEV_PLAIN, t->diag, &old);
 	if (rc < 0)
 		return rc;
 	dev_close(old);

@@ -176,6 +176,20 @@ TEST(a_conversion_that_is_stopped_or_fails_leaves_the_old_file)
 	CHECK(same("a", "b"));
 }
 
+TEST(a_file_that_is_written_by_another_is_not_replaced)
+{
+	struct dev *other;
+
+	make(4 * MIB);
+	for (unsigned form = EK_FORM_RAW; form <= EK_FORM_QCOW2; form++) {
+		CHECK_INT(convert("a", "b", form), 0);
+		CHECK_INT(dev_open("b", DEV_WRITE | DEV_PLAIN, NULL, &other), 0);
+		CHECK_INT(convert("a", "b", form), -EBUSY);
+		dev_close(other);
+		CHECK_INT(convert("a", "b", form), 0);
+	}
+}
+
 int main(void)
 {
 	int r;
