@@ -231,9 +231,8 @@ static void drop_in_chunk(struct rchunk *c, uint64_t base, uint64_t page, uint64
 
 void rfolio_drop_clean(struct rfile *file, uint64_t page, uint64_t end)
 {
-	uint64_t last = MIN(DIV_UP(end, CHUNK_PAGES), file->chunks);
-
-	for (uint64_t n = page / CHUNK_PAGES; n < last; n++) {
+	end = MIN(end, file->chunks * CHUNK_PAGES);
+	for (uint64_t n = page / CHUNK_PAGES; n * CHUNK_PAGES < end; n++) {
 		struct rchunk *c = chunk_at(file, n);
 
 		if (c != NULL)

@@ -203,6 +203,20 @@ TEST(every_combination_stores_what_plain_writes_would)
 	free(model);
 }
 
+TEST(a_cache_that_is_full_gives_up_what_is_clean)
+{
+	static uint8_t piece[1 << 20] = {1};
+
+	memory_fresh();
+	region_begin(0, "memory=8M");
+	for (uint64_t at = 0; at < ROOM; at += sizeof(piece)) {
+		CHECK_INT(ek_region_write(file, 0, at, piece, sizeof(piece)), 0);
+		CHECK(region->pages * PAGE_BYTES <= (8u << 20) + sizeof(piece));
+	}
+	CHECK(counted("folios_dropped") != 0);
+	region_end();
+}
+
 /* ---- tracking ---- */
 
 static void old_file(uint64_t size)

@@ -17,7 +17,7 @@
 #include "pagecache/region.h"
 #include "tap.h"
 
-#define ROOM ((uint64_t)20 << 20)
+#define ROOM ((uint64_t)40 << 20)
 
 struct memory {
 	struct region_store store;
