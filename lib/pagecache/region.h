@@ -368,7 +368,7 @@ int region_write_zeros(struct rfile *file, unsigned writer, uint64_t from, uint6
 /* A pass over the pages; the lock is held.  A sync one returns the first failure of its stores. */
 int region_pass(struct rfile *file, uint64_t page, uint64_t end, bool sync);
 
-/* Flushes for room when too much is dirty or cached; no lock is held. */
+/* Flushes for room when too much is dirty or cached; the lock is held, that of no folio. */
 int region_balance(struct rfile *file);
 
 /* ---- options, reports ---- */

@@ -85,15 +85,10 @@ static int make_room(struct ek_region *r)
 int region_balance(struct rfile *file)
 {
 	struct ek_region *r = file->r;
-	int rc = 0;
 
-	pthread_mutex_lock(&r->lock);
 	if (r->dirty_pages * PAGE_BYTES > r->k.dirty)
 		flush_cyclic(file);
-	if (r->pages * PAGE_BYTES > r->k.memory)
-		rc = make_room(r);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return r->pages * PAGE_BYTES > r->k.memory ? make_room(r) : 0;
 }
 
 /* ---- calls ---- */

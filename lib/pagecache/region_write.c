@@ -241,11 +241,15 @@ static int write_all(struct rfile *file, unsigned writer, uint64_t off, const ui
 	uint64_t did = 0;
 	int rc = 0;
 
-	for (uint64_t done = 0; done < len && rc == 0; done += did)
+	for (uint64_t done = 0; done < len && rc == 0; done += did) {
+		rc = region_balance(file);
+		if (rc < 0)
+			break;
 		do {
 			rc = write_folio(file, writer, off + done, buf != NULL ? buf + done : NULL,
 					 len - done, &did);
 		} while (rc == -ESTALE);
+	}
 	return rc;
 }
 
@@ -269,12 +273,11 @@ int ek_region_write(struct ek_region_file *f, unsigned writer, uint64_t off, con
 {
 	struct rfile *file = f->file;
 	struct ek_region *r = file->r;
-	int rc = region_balance(file);
+	int rc;
 
 	pthread_rwlock_rdlock(&file->turn);
 	pthread_mutex_lock(&r->lock);
-	if (rc == 0)
-		rc = region_enter(r, writer);
+	rc = region_enter(r, writer);
 	if (rc == 0)
 		rc = region_check_end(r, off, len);
 	if (rc == 0)
@@ -295,15 +298,17 @@ int ek_region_read(struct ek_region_file *f, unsigned writer, uint64_t off, void
 	struct rfile *file = f->file;
 	struct ek_region *r = file->r;
 	uint64_t done = 0, did = 0, n;
-	int rc = region_balance(file);
+	int rc;
 
 	pthread_rwlock_rdlock(&file->turn);
 	pthread_mutex_lock(&r->lock);
-	if (rc == 0)
-		rc = region_enter(r, writer);
+	rc = region_enter(r, writer);
 	n = off < file->size ? MIN((uint64_t)len, file->size - off) : 0;
-	for (; done < n && rc == 0; done += did)
-		rc = read_folio(file, off + done, (uint8_t *)buf + done, n - done, &did);
+	for (; done < n && rc == 0; done += did) {
+		rc = region_balance(file);
+		if (rc == 0)
+			rc = read_folio(file, off + done, (uint8_t *)buf + done, n - done, &did);
+	}
 	rc = told(file, rc, "read", off, len);
 	pthread_mutex_unlock(&r->lock);
 	pthread_rwlock_unlock(&file->turn);

@@ -217,6 +217,26 @@ TEST(a_cache_that_is_full_gives_up_what_is_clean)
 	region_end();
 }
 
+/* The cache's limit is one for bytes that are cached, not for what a call may hand over. */
+TEST(a_call_may_move_more_than_the_cache_holds)
+{
+	uint8_t *want = malloc(ROOM), *got = malloc(ROOM);
+
+	CHECK(want != NULL && got != NULL);
+	memory_fresh();
+	fill_pattern(want, ROOM, 8);
+	region_begin(0, "memory=8M,dirty=1G");
+	CHECK_INT(ek_region_write(file, 0, 0, want, ROOM), 0);
+	CHECK(region->pages * PAGE_BYTES <= (8u << 20) + PAGE_BYTES);
+	CHECK_INT(ek_region_fsync(file, 0), 0);
+	CHECK_INT(ek_region_read(file, 0, 0, got, ROOM), 0);
+	CHECK(region->pages * PAGE_BYTES <= (8u << 20) + PAGE_BYTES);
+	region_end();
+	CHECK(memcmp(mem.bytes, want, ROOM) == 0 && memcmp(got, want, ROOM) == 0);
+	free(want);
+	free(got);
+}
+
 /* ---- tracking ---- */
 
 static void old_file(uint64_t size)
