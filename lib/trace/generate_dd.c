@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dd: one new file, written from its start to its end in calls of one length. */
+#include <errno.h>
+
+#include "base/check.h"
+#include "base/diag.h"
 #include "trace/generate.h"
 
 enum key { BS, COUNT, CONV, PROCS, WARM, NS, END };
@@ -18,13 +22,19 @@ static const struct gen_key keys[] = {
 
 static int plan(struct gen *g, struct diag *d)
 {
+	uint64_t size;
+
+	if (ck_mul(g->v[BS], g->v[COUNT], &size) || size > INT64_MAX)
+		return diag_set(d, -EINVAL,
+				"generate: dd: bs=%llu count=%llu: more than a file holds",
+				(unsigned long long)g->v[BS], (unsigned long long)g->v[COUNT]);
 	g->plan = (struct gen_plan){
 	    .procs = g->v[PROCS],
 	    .setup = 1,
 	    .steps = g->v[COUNT] + (g->v[CONV] != CONV_NONE),
 	    .bytes = g->v[BS],
 	    .files = 1,
-	    .size = g->v[BS] * g->v[COUNT],
+	    .size = size,
 	};
 	return 0;
 }

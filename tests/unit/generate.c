@@ -216,6 +216,7 @@ TEST(what_makes_no_sense_is_refused_with_the_word_that_is_wrong)
 	    {"dd:bs=20000000T", "not a size"},
 	    {"dd:procs=1025", "from 1 to 1024"},
 	    {"dd:ns=1000000000,count=256G", "take too long"},
+	    {"dd:bs=1G,count=256G,ns=1", "more than a file holds"},
 	    {"fstime:mode=move", "not one of write|read|copy"},
 	    {"fstime:buffer=4M,blocks=1", "does not fit"},
 	    {"fstime:blocks=1099511627776,buffer=1,passes=4294967296", "too many calls"},
