@@ -7,14 +7,15 @@
 #include "base/check.h"
 #include "trace/target_region.h"
 
-static const uint8_t *bytes_of(struct region_target *t, const struct op *o, uint64_t done)
+/* n bytes of the op from done on, a piece at most. */
+static const uint8_t *bytes_of(struct region_target *t, const struct op *o, uint64_t done, size_t n)
 {
 	if ((o->data_kind == DATA_BLOB || o->data_kind == DATA_INLINE) && o->data.bytes != NULL &&
 	    o->data.n >= o->len)
 		return o->data.bytes + done;
 	if (o->data_kind != DATA_ZERO)
 		return t->pattern;
-	memset(t->scratch, 0, REGION_PIECE);
+	memset(t->scratch, 0, n);
 	return t->scratch;
 }
 
@@ -27,7 +28,7 @@ static int write_op(struct region_target *t, struct region_handle *h, const stru
 	while (done < o->len && rc == 0) {
 		size_t n = (size_t)MIN(o->len - done, (uint64_t)REGION_PIECE);
 
-		rc = ek_region_write(h->file, writer, o->off + done, bytes_of(t, o, done), n);
+		rc = ek_region_write(h->file, writer, o->off + done, bytes_of(t, o, done, n), n);
 		done += n;
 	}
 	return rc;
