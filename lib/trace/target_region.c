@@ -64,6 +64,12 @@ static int open_unnamed(struct region_target *t, const struct op *o, struct ek_r
 	return rc < 0 ? rc : ek_region_unlink(t->region, name);
 }
 
+/* Whether an error says that the store has no file of that name, nor could have one. */
+static bool no_such_file(int rc)
+{
+	return rc == -ENOENT || rc == -EINVAL || rc == -EISDIR || rc == -ENAMETOOLONG;
+}
+
 /* What is missing and only read may be a folder. */
 static int open_file(struct region_target *t, const struct op *o, struct ek_region_file **ret)
 {
@@ -74,7 +80,7 @@ static int open_file(struct region_target *t, const struct op *o, struct ek_regi
 	if ((o->flags & (OPF_DIRECTORY | OPF_PATH)) != 0)
 		return 0;
 	rc = ek_region_file_open(t->region, o->path.p, open_flags(o), ret);
-	if (rc < 0 && (o->flags & (OPF_WRITE | OPF_CREAT)) == 0) {
+	if (no_such_file(rc) && (o->flags & (OPF_WRITE | OPF_CREAT)) == 0) {
 		diag_clear(t->target.d);
 		rc = 0;
 	}

@@ -69,6 +69,17 @@ rows() {
 	has "$err" "no space: each file gets 1048576 bytes"
 }
 
+@test "what is not there to be read is passed over, what cannot be opened is not" {
+	{
+		printf '%s\n' '#wtrace 1' '#unit ns' '%ops'
+		printf '%s\n' '0 1 open h1 /absent r' '1 1 close h1' '2 1 open h1 /x r' '3 1 close h1'
+	} >t.wtr
+	x 0 replay t.wtr region:store
+	ln -s "$PWD/t.wtr" store/x
+	x 2 replay t.wtr region:store
+	has "$err" "h1 could not be opened"
+}
+
 @test "knobs and targets that do not go together are refused" {
 	make_image a.img 16M
 	x 2 replay --region walk=bitmap gen:region:size=1M a.img
