@@ -63,16 +63,17 @@ struct ek_region_options {
 	 * stores    async, or sync: the next waits for the one before (async)
 	 * zeros     write, or zero: what is all zeros is no store but the store's own way of
 	 *           zeroing, where it has one (write)
-	 * max_store   bytes of a store at most, 0: by the measured round trip, 1M or 4M
-	 * align     stores that are cut end at multiples of it, 0: the store's preferred block
+	 * max_store   bytes of a store at most; auto: by the measured round trip, 1M or 4M
+	 * align     stores that are cut end at multiples of it; auto: of the store's
+	 *           preferred block
 	 * bridge    clean bytes that a store may include to save another one (0; bitmap and iter:
 	 *           4K)
 	 * inflight  stores on their way at most, to 64 (64)
 	 * segs      pieces of memory of a store at most (1024)
-	 * nr_to_write  pages that a flush without waiting may take (no limit)
+	 * nr_to_write  pages that a flush without waiting may take, or all of them (all)
 	 * dirty     bytes that may be dirty before a writer flushes (64M)
 	 * memory    bytes of cache (1G)
-	 * slot      bytes of an export that a file gets (64M, or all when that is less)
+	 * slot      bytes of an export that a file gets; auto: 64M, or all when that is less
 	 *
 	 * Sizes may end in K, M or G. */
 	const char *knobs;
@@ -100,7 +101,7 @@ EK_EXPORT void ek_region_file_close(struct ek_region_file *f);
 
 EK_EXPORT uint64_t ek_region_file_size(const struct ek_region_file *f);
 
-/* Bytes into the cache; the file grows.  -EFBIG behind 1 TiB. */
+/* Bytes into the cache; the file grows.  -EFBIG behind 1 TiB, -ENOSPC behind an export's slot. */
 EK_EXPORT EK_MUST int ek_region_write(struct ek_region_file *f, unsigned writer, uint64_t off,
 				      const void *buf, size_t len);
 
@@ -153,7 +154,7 @@ EK_EXPORT EK_MUST int ek_region_report(struct ek_region *r, struct ek_region_rep
 EK_EXPORT const struct ek_region_row *ek_region_report_row(const struct ek_region_report *report,
 							   size_t i);
 
-/* The value of a row of group "region", 0 when there is none. */
+/* The value of a row of group "region" or "region time", 0 when there is none. */
 EK_EXPORT uint64_t ek_region_report_value(const struct ek_region_report *report, const char *name);
 EK_EXPORT void ek_region_report_free(struct ek_region_report *report);
 
@@ -176,8 +177,8 @@ struct ek_region_bench {
 	uint64_t seed;
 };
 
-/* Runs it and reports; the rows have "seconds" as "region time", "elapsed_ns", which counts until
- * the last byte is durable, and the writes as "region", "bytes_written". */
+/* Runs it and reports; one row more, "region time", "elapsed_ns", is the time until the last byte
+ * is durable. */
 EK_EXPORT EK_MUST int ek_region_bench(struct ek_ctx *ctx, const struct ek_region_bench *opt,
 				      struct ek_region_report **ret);
 
