@@ -152,7 +152,8 @@ typedef int ek_sync_fn(void *arg, const struct ek_sync_step *step);
  * that ends the call.
  *
  * tell may be NULL.  Memory goes with the number of names, of the image and of the source.
- * -EINVAL for more or fewer than one source; -EISDIR and -ENOTDIR for an archive that has something
+ * -EINVAL for more or fewer than one source, and for one without any entry unless EK_SYNC_KEEP is
+ * set; -EISDIR and -ENOTDIR for an archive that has something
  * both as a folder and as none; *ret as by ek_import_tree. */
 EK_EXPORT EK_MUST int ek_sync_tree(struct ek_image *img, const char *path,
 				   const struct ek_tree_options *tree, unsigned flags,

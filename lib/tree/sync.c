@@ -118,6 +118,16 @@ static int remove_one(struct sync *y, const char *name)
 	return rc < 0 ? rc : sync_touch(y, name);
 }
 
+/* Any file that begins with zeros, a disk of another kind too, looks like an archive without
+ * entries. */
+static int refuse_nothing(struct sync *y)
+{
+	return diag_set(&y->ctx->diag, -EINVAL,
+			"refused: %s: it holds no names, not that of its start either: all of %s "
+			"would go",
+			y->feed.tree.sources[0], y->put.to);
+}
+
 static int remove_rest(struct sync *y)
 {
 	struct ek_progress step = {.stage = "remove files", .unit = "files"};
@@ -127,6 +137,8 @@ static int remove_rest(struct sync *y)
 
 	if ((y->flags & EK_SYNC_KEEP) != 0 || y->rep->r.failed != 0)
 		return 0;
+	if (y->rep->r.entries == 0)
+		return refuse_nothing(y);
 	rc = diff_rest(&y->diff, &rest, &n);
 	if (rc < 0)
 		return rc;

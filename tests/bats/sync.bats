@@ -49,6 +49,23 @@ blocks() {
 	cmp -l "$1" "$2" | awk '{b[int(($1 - 1) / 1024)]} END {n = 0; for (i in b) n++; print n}'
 }
 
+@test "a source without any entry does not empty the image" {
+	mkdir t none
+	echo one >t/one
+	x 0 create --size auto --from t a.img
+	head -c 1M /dev/zero >zeros
+	x 2 sync zeros a.img
+	one_error_line sync
+	has "$err" "refused: zeros: it holds no names"
+	"$EXTKIT" sync - a.img <zeros 2>err && false
+	has "$(<err)" "refused"
+	x 0 cat a.img:/one
+	x 0 sync --keep zeros a.img
+	x 0 cat a.img:/one
+	x 0 sync none a.img
+	x 5 cat a.img:/one
+}
+
 @test "names come, change and go, and the image equals the folder" {
 	tree
 	echo other >t/a
