@@ -24,6 +24,7 @@
 #include "tree/feed.h"
 #include "tree/gather.h"
 #include "tree/report.h"
+#include "tree/spool.h"
 #include "tree/target.h"
 
 #define SPOOL_MOST ((uint64_t)32 << 20)
@@ -89,14 +90,10 @@ static int room(struct making *m, uint64_t off, size_t *len, uint8_t **ret)
 static int fetch(struct making *m, struct tree_source *s, const struct gather_node *n, uint64_t off,
 		 void *buf, size_t len, uint64_t *spool_at)
 {
-	ssize_t did;
-
 	if (s != NULL)
 		return s->ops->read(s, n->i.token, off, buf, len);
-	did = pread(m->spool, buf, len, (off_t)*spool_at);
 	*spool_at += len;
-	return did == (ssize_t)len ? 0
-				   : diag_errno(m->diag, did < 0 ? -errno : -EIO, "cannot spool");
+	return spool_read(m->spool, *spool_at - len, buf, len, m->diag);
 }
 
 /* Large pieces the host copies by itself, whole blocks only; *done is how far it came.  Whatever
@@ -202,8 +199,8 @@ static int spool_run(struct making *m, struct tree_source *s, const struct gathe
 		size_t len = (size_t)MIN(to - from, (uint64_t)PIECE);
 
 		rc = s->ops->read(s, n->i.token, from, m->piece, len);
-		if (rc == 0 && pwrite(m->spool, m->piece, len, (off_t)m->spooled) != (ssize_t)len)
-			rc = diag_errno(m->diag, -EIO, "cannot spool");
+		if (rc == 0)
+			rc = spool_write(m->spool, m->spooled, m->piece, len, m->diag);
 		m->spooled += len;
 		from += len;
 	}

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "tree/diff_impl.h"
+#include "tree/spool.h"
 
 static uint64_t key_of(const char *path)
 {
@@ -62,14 +62,8 @@ static int spool_piece(struct diff *d, uint64_t token, uint64_t off, size_t len)
 {
 	int rc = d->a->ops->read(d->a, token, off, d->piece, len);
 
-	for (size_t done = 0; rc == 0 && done < len;) {
-		ssize_t n =
-		    pwrite(d->spool, d->piece + done, len - done, (off_t)(d->spool_end + done));
-
-		if (n < 0 && errno != EINTR)
-			return diag_errno(&d->ctx->diag, -errno, "cannot keep contents to compare");
-		done += n > 0 ? (size_t)n : 0;
-	}
+	if (rc == 0)
+		rc = spool_write(d->spool, d->spool_end, d->piece, len, &d->ctx->diag);
 	d->spool_end += len;
 	return rc;
 }
@@ -81,9 +75,9 @@ static int spool(struct diff *d, struct diff_node *n, const struct tree_entry *e
 	if (d->a->later || !e->has_contents || (d->flags & EK_DIFF_NO_CONTENTS) != 0)
 		return 0;
 	if (d->spool < 0)
-		d->spool = memfd_create("extkit", MFD_CLOEXEC);
+		d->spool = spool_open(SPOOL_UNKNOWN, &d->ctx->diag);
 	if (d->spool < 0)
-		return diag_errno(&d->ctx->diag, -errno, "cannot keep contents to compare");
+		return d->spool;
 	n->spooled = d->spool_end;
 	for (uint64_t off = 0; off < e->size && rc == 0; off += DIFF_PIECE)
 		rc =
@@ -95,16 +89,7 @@ int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf
 {
 	if (d->a->later)
 		return d->a->ops->read(d->a, n->e.token, off, buf, len);
-	for (size_t done = 0; done < len;) {
-		ssize_t got = pread(d->spool, (uint8_t *)buf + done, len - done,
-				    (off_t)(n->spooled + off + done));
-
-		if (got == 0 || (got < 0 && errno != EINTR))
-			return diag_errno(&d->ctx->diag, got < 0 ? -errno : -EIO,
-					  "cannot read contents to compare");
-		done += got > 0 ? (size_t)got : 0;
-	}
-	return 0;
+	return spool_read(d->spool, n->spooled + off, buf, len, &d->ctx->diag);
 }
 
 /* ---- entries ---- */

@@ -7,9 +7,7 @@
 #include "tree/put.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,9 +15,9 @@
 #include "base/ctx.h"
 #include "fs/session.h"
 #include "tree/feed.h"
+#include "tree/spool.h"
 
 #define PIECE     ((size_t)1 << 20)
-#define IN_MEMORY ((uint64_t)16 << 20) /* larger files wait on disk */
 #define PUT_FLAGS ((unsigned)EK_PUT_REPLACE | (unsigned)EK_PUT_PARENTS)
 
 int put_open(struct tree_put *p)
@@ -83,18 +81,6 @@ static struct diag *diag_of(const struct tree_put *p)
 	return &p->img->session->ctx->diag;
 }
 
-static int open_spool(struct tree_put *p, uint64_t size)
-{
-	const char *tmp = getenv("TMPDIR");
-	int fd = -1;
-
-	if (size > IN_MEMORY)
-		fd = open(tmp != NULL ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		fd = memfd_create("extkit", MFD_CLOEXEC);
-	return fd < 0 ? diag_errno(diag_of(p), -errno, "cannot spool") : fd;
-}
-
 static int spool_range(struct tree_put *p, struct tree_source *s, const struct tree_entry *e,
 		       struct tree_range r, int fd)
 {
@@ -104,8 +90,8 @@ static int spool_range(struct tree_put *p, struct tree_source *s, const struct t
 		size_t n = (size_t)MIN(r.to - r.from, (uint64_t)PIECE);
 
 		rc = s->ops->read(s, e->token, r.from, p->piece, n);
-		if (rc == 0 && pwrite(fd, p->piece, n, (off_t)r.from) != (ssize_t)n)
-			rc = diag_errno(diag_of(p), -EIO, "cannot spool");
+		if (rc == 0)
+			rc = spool_write(fd, r.from, p->piece, n, diag_of(p));
 		r.from += n;
 	}
 	return rc;
@@ -115,7 +101,7 @@ int put_spool(struct tree_put *p, struct tree_source *s, const struct tree_entry
 {
 	const struct tree_range whole = {0, e->size}, *r = e->data != NULL ? e->data : &whole;
 	size_t n = e->data != NULL ? e->ndata : 1;
-	int fd = open_spool(p, e->size), rc = fd < 0 ? fd : 0;
+	int fd = spool_open(e->size, diag_of(p)), rc = fd < 0 ? fd : 0;
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		p->bytes += r[i].to - r[i].from;

@@ -15,6 +15,7 @@
 #include "base/escape.h"
 #include "extkit/edit.h"
 #include "fs/image.h"
+#include "tree/spool.h"
 #include "tree/sync_impl.h"
 
 enum word {
@@ -138,14 +139,7 @@ static int waiting_read(struct tree_source *s, uint64_t token, uint64_t off, voi
 	const struct waiting *w = container_of(s, struct waiting, s);
 
 	(void)token;
-	for (size_t done = 0; done < len;) {
-		ssize_t n = pread(w->fd, (uint8_t *)buf + done, len - done, (off_t)(off + done));
-
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return diag_errno(s->diag, n < 0 ? -errno : -EIO, "cannot read contents");
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return spool_read(w->fd, off, buf, len, s->diag);
 }
 
 /* Whether contents will be compared and can be read only once. */

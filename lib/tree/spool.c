@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A file without a name: in memory, or in TMPDIR where its file system makes such files. */
+#include "tree/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+
+#define IN_MEMORY ((uint64_t)16 << 20)
+
+int spool_open(uint64_t size, struct diag *d)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd = -1;
+
+	if (size > IN_MEMORY)
+		fd = open(tmp != NULL ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fd = memfd_create("extkit", MFD_CLOEXEC);
+	return fd < 0 ? diag_errno(d, -errno, "cannot spool") : fd;
+}
+
+int spool_write(int fd, uint64_t off, const void *buf, size_t len, struct diag *d)
+{
+	const char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = pwrite(fd, p, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return diag_errno(d, n < 0 ? -errno : -EIO, "cannot spool");
+		p += n;
+		off += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int spool_read(int fd, uint64_t off, void *buf, size_t len, struct diag *d)
+{
+	char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = pread(fd, p, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return diag_errno(d, n < 0 ? -errno : -EIO, "cannot spool");
+		p += n;
+		off += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
