@@ -70,7 +70,8 @@ static void spend_budget(struct pass *p, uint32_t pages)
 	count(p->pc->counters, COUNTER_BUDGET_OVERRUN_PAGES, (uint64_t)(pages - MAX(left, 0)));
 }
 
-int pass_submit_folio(struct pass *p, struct folio *f)
+/* Sends the dirty blocks of a folio below the end of the file, which all have places. */
+static int send_folio(struct pass *p, struct folio *f)
 {
 	unsigned bits = pc_block_bits(p->pc);
 	uint64_t size = p->m->inode->size, pos = folio_pos(f);
@@ -88,11 +89,18 @@ int pass_submit_folio(struct pass *p, struct folio *f)
 			rc = send_blocks(p, f, at, run);
 		at += run;
 	}
+	return rc;
+}
+
+int pass_submit_folio(struct pass *p, struct folio *f)
+{
+	int rc = send_folio(p, f);
+
 	folio_clear(f, BLOCK_DIRTY, 0, f->blocks);
 	mapping_untag(p->m, f, TAG_TOWRITE);
 	folio_clear_dirty(f);
 	spend_budget(p, folio_pages(f));
-	p->start_pos = MAX(p->start_pos, pos + folio_bytes(f));
+	p->start_pos = MAX(p->start_pos, folio_pos(f) + folio_bytes(f));
 	return rc;
 }
 
@@ -467,6 +475,16 @@ static int has_places(struct pass *p, struct folio *f)
 	       !folio_any(f, BLOCK_UNWRITTEN, 0, f->blocks);
 }
 
+/* The size on disk of a file by ranges follows its writeback, and a commit can open no handle for
+ * it: a folio that the size waits for is sent, and sent again by writeback. */
+static bool holds_size(const struct pass *p, const struct folio *f)
+{
+	const struct ek_inode *inode = p->m->inode;
+
+	return mapping_by_ranges(p->m) &&
+	       MIN(inode->size, folio_pos(f) + folio_bytes(f)) > inode->rec.size;
+}
+
 /* A folio with a block that needs a place is left alone: the transaction that gives it one comes
  * later. */
 int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
@@ -484,7 +502,7 @@ int write_mapped(struct task *t, struct mapping *m, uint64_t from, uint64_t to)
 		page = f->index + folio_pages(f);
 		rc = has_places(&p, f);
 		if (rc == 1)
-			rc = pass_submit_folio(&p, f);
+			rc = holds_size(&p, f) ? send_folio(&p, f) : pass_submit_folio(&p, f);
 		if (page == 0)
 			break;
 	}

@@ -254,6 +254,29 @@ TEST(an_extent_that_is_mapped_in_part_is_written_to_its_end)
 	stop();
 }
 
+/* A commit may write the file's data before writeback comes to it: the size has to follow all the
+ * same. */
+TEST(what_a_commit_writes_of_a_file_by_ranges_counts_for_its_size)
+{
+	struct image_opts opts = usual;
+	struct pc_config cfg = {.memory = 8u << 20};
+	const char *setting = "folio=s3";
+	struct policy policy;
+
+	OK(policy_choose(NULL, &setting, 1, NULL, &policy));
+	opts.policy = &policy;
+	start(4096, &opts, &cfg);
+	write_some(0, 1000, false);
+	OK(pc_sync(&task));
+	write_some(1000, 1000, false);
+	falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 100, 200);
+	OK(jnl_commit_running(img->jnl));
+	OK(pc_sync(&task));
+	CHECK_INT(file->rec.size, model_size);
+	compare();
+	stop();
+}
+
 /* Multigrain timestamps: a change in the tick that stat showed takes the exact time, and no file is
  * given a time before that any more. */
 TEST(a_write_after_stat_takes_an_exact_time)
