@@ -261,16 +261,19 @@ static int store_page(struct task *t, struct mapping *m, const struct now_rules 
 		      uint64_t len, const struct pc_source *src, uint64_t done)
 {
 	unsigned bits = pc_block_bits(m->pc);
-	uint64_t page = pos & ~(uint64_t)(PAGE_BYTES - 1), end;
+	uint64_t from = pos & ~(uint64_t)(PAGE_BYTES - 1), end = from + PAGE_BYTES;
 	uint32_t first, last;
 	struct folio *f;
 	int rc = 0;
 
-	f = prepare_folio(t, m, page, PAGE_BYTES, &rc);
+	f = prepare_folio(t, m, from, PAGE_BYTES, &rc);
 	if (f == NULL)
 		return rc;
-	end = MIN(m->inode->size, folio_pos(f) + folio_bytes(f));
-	folio_span(f, bits, folio_pos(f), end - folio_pos(f), &first, &last);
+	if (!r->pages) {
+		from = folio_pos(f);
+		end = from + folio_bytes(f);
+	}
+	folio_span(f, bits, from, MIN(m->inode->size, end) - from, &first, &last);
 	rc = folio_read(t, f, 0, f->blocks);
 	if (rc == 0)
 		rc = place_blocks(t, f, first, last);

@@ -17,8 +17,9 @@ struct task;
 int write_chunk_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t *len,
 		    const struct pc_source *src, uint64_t done);
 
-/* A store through a mapping into [pos, pos + len) of one page: all of the page up to the end of the
- * file gets its place, as the fault would give it, then the bytes (none when len is 0). */
+/* A store through a mapping into [pos, pos + len) of one page: all of its folio, by rules of single
+ * pages all of the page, gets its place up to the end of the file, as the fault would give it; then
+ * the bytes (none when len is 0). */
 int store_now(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
 	      const struct pc_source *src, uint64_t done);
 

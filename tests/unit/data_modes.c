@@ -298,6 +298,33 @@ TEST(a_journal_that_wants_recovery_is_not_left_alone)
 	free(payload);
 }
 
+/* Pages that were read ahead lie together in a folio; a fault takes one of them. */
+TEST(a_store_into_a_large_folio_has_credits_for_all_of_it)
+{
+	static const char *const maps[] = {"mapping=extents", "mapping=indirect"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		struct image_opts opts = usual;
+		struct pc_config cfg = {.memory = 16u << 20};
+		struct attr a = {.mask = ATTR_FLAGS};
+		struct readahead ra = {0};
+
+		choose("allocation=nodelalloc", maps[i]);
+		opts.policy = &policy;
+		start(1024, &opts, &cfg);
+		write_some(0, 4u << 20, false);
+		a.flags = file->rec.flags | INODE_JOURNAL_DATA;
+		OK(fs_setattr(&task, file, &a));
+		for (uint64_t at = 0; at < model_size; at += 65536)
+			OK(pc_read(&task, file, at, 65536, back, &ra));
+		CHECK(mapping_find(file->mapping, 700)->order > 4);
+		for (uint64_t at = 1u << 20; at < 3u << 20; at += 300000)
+			store_some(at, 100);
+		compare();
+		stop();
+	}
+}
+
 int main(void)
 {
 	return tap_main();
