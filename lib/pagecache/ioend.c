@@ -34,14 +34,11 @@ static void flight_done(void *ctx, int result)
 	free(fl);
 }
 
-int data_bio_submit(struct data_bio *b)
+static int send(struct data_bio *b)
 {
-	struct flight *fl;
+	struct flight *fl = malloc(sizeof(*fl) + b->count * sizeof(fl->folio[0]));
 	int rc;
 
-	if (b->count == 0)
-		return 0;
-	fl = malloc(sizeof(*fl) + b->count * sizeof(fl->folio[0]));
 	if (fl == NULL)
 		return diag_set(&b->pc->img->diag, -ENOMEM, "out of memory for a bio");
 	fl->pc = b->pc;
@@ -54,9 +51,16 @@ int data_bio_submit(struct data_bio *b)
 	rc = bioq_write(b->pc->img->bioq, b->off, b->iov, b->count, b->flags, flight_done, fl);
 	if (rc < 0)
 		flight_done(fl, rc);
+	return rc;
+}
+
+int data_bio_submit(struct data_bio *b)
+{
+	if (b->count != 0 && b->error == 0)
+		b->error = send(b);
 	b->count = 0;
 	b->len = 0;
-	return rc;
+	return b->error;
 }
 
 int data_bio_add(struct data_bio *b, struct folio *f, uint32_t from, uint32_t n, ek_pblk pblk)

@@ -32,11 +32,12 @@ struct data_bio {
 	struct iovec iov[BIO_SEGMENTS];
 	struct folio *folio[BIO_SEGMENTS];
 	unsigned count;
+	int error; /* of what could not be sent; nothing is after that */
 };
 
 /* Adds blocks [from, from + n) of the folio, which lie at pblk. */
 int data_bio_add(struct data_bio *b, struct folio *f, uint32_t from, uint32_t n, ek_pblk pblk);
-/* Sends what is open. */
+/* Sends what is open: 0 when that and all before it is on its way. */
 int data_bio_submit(struct data_bio *b);
 
 int ioend_add(struct ioend *e, uint32_t lblk, uint32_t len);

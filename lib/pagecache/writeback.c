@@ -243,9 +243,9 @@ static int map_step(struct pass *p)
 	/* -EAGAIN: the handle could not be made longer, what was mapped stays mapped. */
 	rc = handle_end(h, rc);
 	stop = data_bio_submit(&p->bio);
-	if (rc == 0)
+	if (stop < 0) /* what did not leave must not show what its blocks held before */
 		rc = stop;
-	if (end->count == 0) {
+	if (end->count == 0 || stop < 0) {
 		ioend_cancel(end);
 		return rc;
 	}
@@ -291,6 +291,7 @@ static void start_pass(struct pass *p, struct task *t, struct mapping *m, struct
 	p->bio.flags = wbc->sync_all ? BIO_SYNC : 0;
 	p->bio.count = 0;
 	p->bio.len = 0;
+	p->bio.error = 0;
 	p->scanning = false;
 	p->wrapped = false;
 	p->paced = false;
