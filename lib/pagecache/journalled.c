@@ -14,8 +14,7 @@
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 #include "io/bio.h"
-#include "pagecache/ioend.h"
-#include "pagecache/pagecache.h"
+#include "pagecache/pass.h"
 
 /* ---- places ---- */
 
@@ -167,11 +166,6 @@ static int walk(struct going_home *g, uint32_t first, uint32_t last, int64_t bud
 			break;
 	}
 	return rc;
-}
-
-static uint32_t page_of(uint64_t byte)
-{
-	return (uint32_t)MIN(byte >> PAGE_BITS, (uint64_t)UINT32_MAX);
 }
 
 /* Linux opens a handle for pages that something else made dirty meanwhile; there are none here, but
