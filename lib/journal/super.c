@@ -183,12 +183,6 @@ int log_open(struct jnl *j)
 	return 0;
 }
 
-static void seal(struct jnl *j)
-{
-	if (jnl_csum(j))
-		jnl_sb(j)->s_checksum = be32_make(jbd2_super_csum(jnl_sb(j)));
-}
-
 void log_set_place(struct jnl *j, uint32_t start, uint32_t sequence)
 {
 	struct jbd2_super *sb = jnl_sb(j);
@@ -198,7 +192,7 @@ void log_set_place(struct jnl *j, uint32_t start, uint32_t sequence)
 	sb->s_sequence = be32_make(sequence);
 	if (start == 0)
 		sb->s_feature_incompat = be32_make(incompat & ~JBD2_INCOMPAT_FAST_COMMIT);
-	seal(j);
+	jbd2_super_seal(jnl_sb(j));
 }
 
 int log_write_super(struct jnl *j, uint32_t start, uint32_t sequence, unsigned flags)
@@ -230,7 +224,7 @@ static void fill_super(struct jnl *j, uint32_t incompat, const uint8_t uuid[16],
 	sb->s_num_fc_blks = be32_make(fc_blocks);
 	if (jnl_csum(j))
 		sb->s_checksum_type = JBD2_CSUM_CRC32C;
-	seal(j);
+	jbd2_super_seal(jnl_sb(j));
 }
 
 static int write_empty(struct jnl *j)
