@@ -70,7 +70,7 @@ static int resize(struct rfile *file, uint64_t size)
 
 	flight_drain(r, file);
 	pthread_mutex_unlock(&r->lock);
-	rc = r->store->ops->resize(file->data, size);
+	rc = r->store->ops->resize(file->data, size, file->stored);
 	pthread_mutex_lock(&r->lock);
 	if (rc == 0)
 		file->stored = MIN(file->stored, size);
@@ -80,11 +80,16 @@ static int resize(struct rfile *file, uint64_t size)
 static int truncate(struct rfile *file, uint64_t size)
 {
 	uint64_t before = file->size;
+	int rc = 0;
 
-	file->size = size;
+	file->size = MIN(before, size);
 	if (size < before)
 		take_out(file, size, REGION_MAX);
-	return size != before || size == 0 ? resize(file, size) : 0;
+	if (size != before || size < file->stored)
+		rc = resize(file, size);
+	if (rc == 0)
+		file->size = size;
+	return rc;
 }
 
 static int told(struct rfile *file, int rc, const char *what)
@@ -163,8 +168,10 @@ static int zero(struct rfile *file, unsigned writer, uint64_t from, uint64_t to)
 		rc = zero_store(file, writer, first, most);
 	if (rc < 0 || to <= file->size)
 		return rc;
-	file->size = to;
-	return resize(file, to);
+	rc = resize(file, to);
+	if (rc == 0)
+		file->size = to;
+	return rc;
 }
 
 int ek_region_zero(struct ek_region_file *f, unsigned writer, uint64_t off, uint64_t len)

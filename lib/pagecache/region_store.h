@@ -45,7 +45,8 @@ struct region_store_ops {
 	/* Zeros behind the end. */
 	int (*read)(struct rdata *data, uint64_t off, void *buf, size_t len);
 	int (*flush)(struct rdata *data);
-	int (*resize)(struct rdata *data, uint64_t size);
+	/* From byte stored on all is zero already. */
+	int (*resize)(struct rdata *data, uint64_t size, uint64_t stored);
 	/* -EOPNOTSUPP: the caller writes zeros. */
 	int (*zero)(struct rdata *data, uint64_t off, uint64_t len);
 	void (*close)(struct region_store *s);

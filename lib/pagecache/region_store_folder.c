@@ -156,8 +156,9 @@ static int folder_flush(struct rdata *data)
 	return fdatasync(fd_of(data)) < 0 ? -errno : 0;
 }
 
-static int folder_resize(struct rdata *data, uint64_t size)
+static int folder_resize(struct rdata *data, uint64_t size, uint64_t stored)
 {
+	(void)stored;
 	return ftruncate(fd_of(data), (off_t)size) < 0 ? -errno : 0;
 }
 

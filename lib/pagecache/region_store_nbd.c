@@ -198,7 +198,7 @@ static int nbd_zero(struct rdata *data, uint64_t off, uint64_t len)
 }
 
 /* The device keeps its size: what is cut off becomes zeros. */
-static int nbd_resize(struct rdata *data, uint64_t size)
+static int nbd_resize(struct rdata *data, uint64_t size, uint64_t stored)
 {
 	struct nbd_store *s = of(data);
 	struct nbd_data *f = slot_of(data);
@@ -206,7 +206,7 @@ static int nbd_resize(struct rdata *data, uint64_t size)
 	if (size > s->slot)
 		return -EFBIG;
 	f->size = size;
-	return nbd_zero(data, size, s->slot - size);
+	return size < stored ? nbd_zero(data, size, stored - size) : 0;
 }
 
 static void nbd_close(struct region_store *store)

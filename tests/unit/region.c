@@ -554,6 +554,36 @@ TEST(files_end_where_a_region_does)
 	region_end();
 }
 
+TEST(a_size_that_the_store_refuses_is_not_the_file_s)
+{
+	memory_fresh();
+	region_begin(0, "folio=4K");
+	CHECK_INT(ek_region_write(file, 0, 0, "abc", 3), 0);
+	CHECK_INT(ek_region_truncate(file, 0, ROOM + 1), -EFBIG);
+	CHECK_INT(ek_region_file_size(file), 3);
+	CHECK_INT(ek_region_zero(file, 0, 0, ROOM + 4096), -EFBIG);
+	CHECK_INT(ek_region_file_size(file), 3);
+	region_end();
+}
+
+TEST(a_store_hears_how_much_of_it_was_ever_written)
+{
+	uint8_t page[4096] = {1};
+
+	memory_fresh();
+	region_begin(0, "folio=4K");
+	CHECK_INT(ek_region_truncate(file, 0, 0), 0);
+	CHECK_INT(mem.resized, 0); /* it is empty and has nothing */
+	CHECK_INT(ek_region_truncate(file, 0, 1 << 20), 0);
+	CHECK_INT(mem.stored, 0);
+	CHECK_INT(ek_region_write(file, 0, 4096, page, sizeof(page)), 0);
+	CHECK_INT(ek_region_fsync(file, 0), 0);
+	CHECK_INT(ek_region_truncate(file, 0, 100), 0);
+	CHECK_INT(mem.stored, 8192);
+	CHECK_INT(mem.resized, 2);
+	region_end();
+}
+
 int main(void)
 {
 	return tap_main();

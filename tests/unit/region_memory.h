@@ -30,7 +30,9 @@ struct memory {
 	unsigned fail_every, writes; /* the n-th write fails with fail_code */
 	int fail_code;
 	bool overlapped, shuffled;
-	unsigned keep; /* writes that stay queued at reap(0) */
+	unsigned resized;
+	uint64_t stored; /* as the last resize was told */
+	unsigned keep;   /* writes that stay queued at reap(0) */
 };
 
 static uint64_t any(uint64_t *s)
@@ -139,10 +141,12 @@ static int memory_flush(struct rdata *data)
 	return 0;
 }
 
-static int memory_resize(struct rdata *data, uint64_t size)
+static int memory_resize(struct rdata *data, uint64_t size, uint64_t stored)
 {
 	struct memory *m = memory_of(data->store);
 
+	m->resized++;
+	m->stored = stored;
 	if (size > ROOM)
 		return -EFBIG;
 	pthread_mutex_lock(&m->lock);
