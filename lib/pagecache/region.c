@@ -247,8 +247,10 @@ static void forget_idle(struct ek_region *r)
 		return;
 	idle->handles++;
 	stored = region_pass(idle, 0, UINT64_MAX, true) == 0;
-	if (--idle->handles == 0 && stored)
-		free_file(idle);
+	if (--idle->handles != 0 || !stored)
+		return;
+	r->forgot = true;
+	free_file(idle);
 }
 
 /* The lock is held. */

@@ -154,6 +154,7 @@ struct ek_region {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a folio was unlocked, a store sent or done */
 	bool closing, has_reaper;
+	bool forgot;      /* files that were stored, but not made durable */
 	pthread_t reaper; /* with threads: moves stores along while nobody waits for them */
 	struct fpool *pool;
 	struct rbuf *free_bufs;

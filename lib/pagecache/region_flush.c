@@ -182,6 +182,21 @@ int ek_region_fsync(struct ek_region_file *f, unsigned writer)
 	return rc;
 }
 
+/* What was forgotten has no handle to flush it by; the lock is held. */
+static int sync_forgotten(struct ek_region *r)
+{
+	int rc;
+
+	if (!r->forgot)
+		return 0;
+	r->forgot = false;
+	pthread_mutex_unlock(&r->lock);
+	rc = r->store->ops->flush_all(r->store);
+	pthread_mutex_lock(&r->lock);
+	r->forgot |= rc < 0;
+	return rc < 0 ? diag_errno(r->d, rc, "cannot flush the store") : 0;
+}
+
 int ek_region_sync(struct ek_region *r, unsigned writer)
 {
 	int rc, one;
@@ -192,6 +207,8 @@ int ek_region_sync(struct ek_region *r, unsigned writer)
 		one = told(file, sync_file(file), "store");
 		rc = rc == 0 ? one : rc;
 	}
+	one = sync_forgotten(r);
+	rc = rc == 0 ? one : rc;
 	pthread_mutex_unlock(&r->lock);
 	return rc;
 }

@@ -45,6 +45,7 @@ struct region_store_ops {
 	/* Zeros behind the end. */
 	int (*read)(struct rdata *data, uint64_t off, void *buf, size_t len);
 	int (*flush)(struct rdata *data);
+	int (*flush_all)(struct region_store *s); /* released rows too */
 	/* From byte stored on all is zero already. */
 	int (*resize)(struct rdata *data, uint64_t size, uint64_t stored);
 	/* -EOPNOTSUPP: the caller writes zeros. */

@@ -156,6 +156,11 @@ static int folder_flush(struct rdata *data)
 	return fdatasync(fd_of(data)) < 0 ? -errno : 0;
 }
 
+static int folder_flush_all(struct region_store *s)
+{
+	return syncfs(((struct folder *)s)->dir) < 0 ? -errno : 0;
+}
+
 static int folder_resize(struct rdata *data, uint64_t size, uint64_t stored)
 {
 	(void)stored;
@@ -184,6 +189,7 @@ static const struct region_store_ops folder_ops = {
     .reap = folder_reap,
     .read = folder_read,
     .flush = folder_flush,
+    .flush_all = folder_flush_all,
     .resize = folder_resize,
     .zero = folder_zero,
     .close = folder_close,

@@ -188,6 +188,11 @@ static int nbd_flush(struct rdata *data)
 	return dev_flush(of(data)->dev);
 }
 
+static int nbd_flush_all(struct region_store *store)
+{
+	return dev_flush(((struct nbd_store *)store)->dev);
+}
+
 static int nbd_zero(struct rdata *data, uint64_t off, uint64_t len)
 {
 	struct nbd_store *s = of(data);
@@ -229,6 +234,7 @@ static const struct region_store_ops nbd_store_ops = {
     .reap = nbd_reap_store,
     .read = nbd_read,
     .flush = nbd_flush,
+    .flush_all = nbd_flush_all,
     .resize = nbd_resize,
     .zero = nbd_zero,
     .close = nbd_close,

@@ -584,6 +584,29 @@ TEST(a_store_hears_how_much_of_it_was_ever_written)
 	region_end();
 }
 
+/* Names that nobody has open are forgotten when there are too many; a sync is of them too. */
+TEST(a_sync_makes_forgotten_files_durable)
+{
+	memory_fresh();
+	region_begin(0, "folio=4K");
+	CHECK_INT(ek_region_sync(region, 0), 0);
+	CHECK_INT(mem.flushed_all, 0);
+	for (unsigned i = 0; i < 600; i++) {
+		struct ek_region_file *one;
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%u", i);
+		CHECK_INT(ek_region_file_open(region, name, EK_REGION_CREATE, &one), 0);
+		CHECK_INT(ek_region_write(one, 0, 0, name, 4), 0);
+		ek_region_file_close(one);
+	}
+	CHECK_INT(ek_region_sync(region, 0), 0);
+	CHECK_INT(mem.flushed_all, 1);
+	CHECK_INT(ek_region_sync(region, 0), 0);
+	CHECK_INT(mem.flushed_all, 1);
+	region_end();
+}
+
 int main(void)
 {
 	return tap_main();

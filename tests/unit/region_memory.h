@@ -30,7 +30,7 @@ struct memory {
 	unsigned fail_every, writes; /* the n-th write fails with fail_code */
 	int fail_code;
 	bool overlapped, shuffled;
-	unsigned resized;
+	unsigned resized, flushed_all;
 	uint64_t stored; /* as the last resize was told */
 	unsigned keep;   /* writes that stay queued at reap(0) */
 };
@@ -141,6 +141,12 @@ static int memory_flush(struct rdata *data)
 	return 0;
 }
 
+static int memory_flush_all(struct region_store *s)
+{
+	memory_of(s)->flushed_all++;
+	return 0;
+}
+
 static int memory_resize(struct rdata *data, uint64_t size, uint64_t stored)
 {
 	struct memory *m = memory_of(data->store);
@@ -195,6 +201,7 @@ static const struct region_store_ops memory_ops = {
     .reap = memory_reap,
     .read = memory_read,
     .flush = memory_flush,
+    .flush_all = memory_flush_all,
     .resize = memory_resize,
     .zero = memory_zero,
     .close = memory_close,
