@@ -32,25 +32,23 @@ char *buffer_room(struct buffer *b, size_t n)
 	return text + b->len;
 }
 
-void buffer_fill(struct buffer *b, char c, size_t n)
+size_t buffer_digits(char digits[BUFFER_DIGITS], uint64_t v)
 {
-	char *to = buffer_room(b, n);
-
-	if (to == NULL)
-		return;
-	memset(to, c, n);
-	b->len += n;
-}
-
-void buffer_u64(struct buffer *b, uint64_t v)
-{
-	char digits[20], *at = digits + sizeof(digits);
+	char *at = digits + BUFFER_DIGITS;
 
 	do {
 		*--at = (char)('0' + v % 10);
 		v /= 10;
 	} while (v != 0);
-	buffer_add(b, at, (size_t)(digits + sizeof(digits) - at));
+	return (size_t)(digits + BUFFER_DIGITS - at);
+}
+
+void buffer_u64(struct buffer *b, uint64_t v)
+{
+	char digits[BUFFER_DIGITS];
+	size_t n = buffer_digits(digits, v);
+
+	buffer_add(b, digits + sizeof(digits) - n, n);
 }
 
 void buffer_i64(struct buffer *b, int64_t v)

@@ -42,7 +42,20 @@ static inline void buffer_adds(struct buffer *b, const char *text)
 }
 
 /* n times the byte c. */
-void buffer_fill(struct buffer *b, char c, size_t n);
+static inline void buffer_fill(struct buffer *b, char c, size_t n)
+{
+	char *to = n <= b->cap - b->len ? b->text + b->len : buffer_room(b, n);
+
+	if (to == NULL || n == 0)
+		return;
+	memset(to, c, n);
+	b->len += n;
+}
+
+#define BUFFER_DIGITS 20u /* of the largest number */
+
+/* The digits of v at the end of digits; returns how many. */
+size_t buffer_digits(char digits[BUFFER_DIGITS], uint64_t v);
 
 void buffer_u64(struct buffer *b, uint64_t v);
 void buffer_i64(struct buffer *b, int64_t v);

@@ -20,6 +20,21 @@ static size_t plain(const unsigned char *p, size_t n, bool json)
 	return i;
 }
 
+bool escape_plain(const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+	const uint64_t high = 0x8080808080808080u, ones = high >> 7;
+	uint64_t eight, bad = 0;
+	size_t i = 0;
+
+	/* a byte of 0x7f carries into its high bit, one below 0x20 borrows from it */
+	for (; i + sizeof(eight) <= n; i += sizeof(eight)) {
+		memcpy(&eight, p + i, sizeof(eight));
+		bad |= eight | (eight + ones) | (((eight | high) - ones * 0x20) ^ high);
+	}
+	return (bad & high) == 0 && plain(p + i, n - i, false) == n - i;
+}
+
 static void spell(struct buffer *to, const char *before, const unsigned char *p, size_t n)
 {
 	static const char digit[] = "0123456789abcdef";

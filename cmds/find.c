@@ -80,11 +80,14 @@ static int step(struct search *s, struct ek_walk *walk, const struct ek_found *f
 	}
 	if (o->depth.set && f->depth >= o->depth.v)
 		ek_walk_prune(walk);
-	if (asprintf(&path, "%s%s%s", s->base, slash ? "/" : "", f->path) < 0)
+	if (asprintf(&path, "%s%s%s", s->base, slash ? "/" : "", f->path) < 0) {
+		entry_end();
 		return fail(s->run, EXIT_HOST, "%s", _("no memory"));
+	}
 	if (matches(o, path, f->path_len != 0 ? f->name : path, &st)) {
 		s->hits++;
-		err = entry_row(s->run, s->flags, f->inode, f->ino, path, strlen(path));
+		err = entry_row(s->flags, f->inode, f->ino,
+				&(struct entry_path){s->base, f->path, f->path_len});
 		if (err < 0)
 			trouble_add(s->run, &s->trouble, err);
 	}
@@ -103,6 +106,7 @@ static int search(struct search *s, struct ek_inode *inode)
 	while (code == EXIT_DONE && (err = ek_walk_next(walk, &found)) == 1)
 		code = step(s, walk, &found);
 	ek_walk_close(walk);
+	entry_end();
 	return err < 0 ? fail_call(s->run, err) : code;
 }
 

@@ -40,58 +40,46 @@ static unsigned flags_of(const struct ls_opts *o)
 	       (o->context ? (unsigned)ENTRY_CONTEXT : 0) | (o->all ? (unsigned)ENTRY_PATH : 0);
 }
 
-/* One found inode: base, a slash and its path below. */
-static int show(struct list *l, const struct ek_found *f)
+static void show(struct list *l, const struct ek_found *f)
 {
-	size_t base = strlen(l->base), len;
-	bool slash = f->path_len != 0 && (base == 0 || l->base[base - 1] != '/');
-	char *path = malloc(base + 1 + f->path_len + 1);
+	struct entry_path path = {l->base, f->path, f->path_len};
 	int err;
 
-	if (path == NULL)
-		return fail(l->run, EXIT_HOST, "%s", _("no memory"));
-	memcpy(path, l->base, base);
-	if (slash)
-		path[base] = '/';
-	memcpy(path + base + slash, f->path, f->path_len + 1);
-	len = base + slash + f->path_len;
 	/* what was named is shown as it was named */
-	err = entry_row(l->run, l->flags | (f->depth == 0 ? (unsigned)ENTRY_PATH : 0), f->inode,
-			f->ino, path, len);
+	err = entry_row(l->flags | (f->depth == 0 ? (unsigned)ENTRY_PATH : 0), f->inode, f->ino,
+			&path);
 	if (err < 0)
 		trouble_add(l->run, &l->trouble, err);
-	free(path);
-	return EXIT_DONE;
 }
 
-static int step(struct list *l, struct ek_walk *walk, const struct ek_found *f)
+static void step(struct list *l, struct ek_walk *walk, const struct ek_found *f)
 {
 	bool folder = S_ISDIR(f->mode);
 
 	if (f->error < 0)
 		trouble_add(l->run, &l->trouble, f->error);
 	if (f->error < 0 && f->ino.v == 0)
-		return EXIT_DONE; /* the end of a folder that is torn: no row */
+		return; /* the end of a folder that is torn: no row */
 	if (folder && f->depth == 0 && !l->opts->itself && !l->opts->all)
-		return EXIT_DONE; /* what is in it is wanted, not the folder */
+		return; /* what is in it is wanted, not the folder */
 	if (folder && (!l->opts->all || l->opts->itself))
 		ek_walk_prune(walk);
-	return show(l, f);
+	show(l, f);
 }
 
 static int list_tree(struct list *l, struct ek_inode *inode)
 {
 	struct ek_walk *walk;
 	struct ek_found found;
-	int code = EXIT_DONE;
 	int err = ek_walk_open(inode, l->opts->unsorted ? 0 : EK_WALK_SORTED, &walk);
 
 	if (err < 0)
 		return fail_call(l->run, err);
-	while (code == EXIT_DONE && (err = ek_walk_next(walk, &found)) == 1)
-		code = step(l, walk, &found);
+	while ((err = ek_walk_next(walk, &found)) == 1)
+		step(l, walk, &found);
 	ek_walk_close(walk);
-	return err < 0 ? fail_call(l->run, err) : code;
+	entry_end();
+	return err < 0 ? fail_call(l->run, err) : EXIT_DONE;
 }
 
 static int list_one(struct list *l, const char *arg)

@@ -102,9 +102,8 @@ void out_divert(struct out *out, FILE *to)
 /* ---- table cells ---- */
 
 /* Blanks wait until something follows them, so that no line ends in one. */
-static void print_cell(struct out *out, size_t col, const char *text, size_t len)
+static void print_wide(struct out *out, size_t col, const char *text, size_t len, size_t width)
 {
-	size_t width = escape_width(text, len);
 	size_t pad = out->width[col] > width ? out->width[col] - width : 0;
 
 	if (out->cols[col].right)
@@ -123,6 +122,25 @@ static void print_cell(struct out *out, size_t col, const char *text, size_t len
 	out->owed = 0;
 	if (out->b.len >= PIECE_BYTES)
 		send(out);
+}
+
+static void print_cell(struct out *out, size_t col, const char *text, size_t len)
+{
+	print_wide(out, col, text, len, escape_width(text, len));
+}
+
+/* Printable ASCII goes to a table whose widths are settled without further ado: true when it did.
+ */
+static bool print_plain(struct out *out, const char *text, size_t len)
+{
+	if (!out->flowing || out->json || out->cols == NULL || len == 0)
+		return false;
+	print_wide(out, out->at, text, len, len);
+	if (++out->at == out->ncols) {
+		out->at = 0;
+		out->rows++;
+	}
+	return true;
 }
 
 static void widen(struct out *out, size_t col, const char *text, size_t len)
@@ -238,7 +256,13 @@ static void end_json(struct out *out)
 
 void out_u64(struct out *out, const char *key, const char *label, uint64_t v)
 {
-	VALUE(buffer_u64(b, v), buffer_u64(b, v));
+	char digits[BUFFER_DIGITS];
+	size_t n = buffer_digits(digits, v);
+	const char *first = digits + sizeof(digits) - n;
+
+	if (print_plain(out, first, n))
+		return;
+	VALUE(buffer_add(b, first, n), buffer_add(b, first, n));
 }
 
 void out_i64(struct out *out, const char *key, const char *label, int64_t v)
@@ -268,13 +292,19 @@ void out_str(struct out *out, const char *key, const char *label, const char *te
 
 void out_bytes(struct out *out, const char *key, const char *label, const void *bytes, size_t n)
 {
+	if (escape_plain(bytes, n) && print_plain(out, bytes, n))
+		return;
 	VALUE(escape_json(b, bytes, n), escape_text(b, bytes, n));
 }
 
 void out_u64_as(struct out *out, const char *key, const char *label, uint64_t v,
 		const char *as_text)
 {
-	VALUE(buffer_u64(b, v), buffer_adds(b, as_text));
+	size_t n = strlen(as_text);
+
+	if (escape_plain(as_text, n) && print_plain(out, as_text, n))
+		return;
+	VALUE(buffer_u64(b, v), buffer_add(b, as_text, n));
 }
 
 void out_double(struct out *out, const char *key, const char *label, double v, int digits)

@@ -94,11 +94,16 @@ int dir_block_append(struct task *t, struct ek_inode *dir, uint32_t *n, struct b
 static int open_block(struct task *t, struct ek_inode *dir, struct dir_iter *it)
 {
 	uint32_t n = (uint32_t)(it->off >> dir->img->geom.block_bits);
-	struct map m = {.lblk = {n}, .len = 1};
+	uint64_t left =
+	    (dir->size - it->off + dir->img->geom.block_size - 1) >> dir->img->geom.block_bits;
+	struct map m = {.lblk = {n}, .len = (uint32_t)MIN(left, (uint64_t)UINT32_MAX - n)};
 	int rc = map_lookup(t, dir, &m);
 
 	if (rc < 0)
 		return rc;
+	if (m.state == MAP_MAPPED && m.len > 1 && !dir->img->writable &&
+	    buf_find(dir->img->cache, m.pblk) == NULL)
+		buf_read_ahead(dir->img->cache, m.pblk, m.len);
 	if (m.state == MAP_HOLE) {
 		it->off += (uint64_t)m.len << dir->img->geom.block_bits;
 		return 1;

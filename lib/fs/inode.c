@@ -206,6 +206,17 @@ void inode_put(struct task *t, struct ek_inode *inode)
 	inode_cache_trim(img);
 }
 
+/* The walk of a large tree finds the memory of the inode before in the processor's cache. */
+void inode_put_off(struct task *t, struct ek_inode *inode)
+{
+	if (inode == NULL || inode->img->writable || inode->refs > 1) {
+		inode_put(t, inode);
+		return;
+	}
+	inode->refs = 0;
+	drop(inode);
+}
+
 /* ---- reading ---- */
 
 static int verify_shape(struct ek_inode *inode)

@@ -60,6 +60,8 @@ int inode_get(struct ek_image *img, ek_inum ino, struct ek_inode **ret);
 struct ek_inode *inode_ref(struct ek_inode *inode);
 /* Gives a reference back; the last one of an inode without links deletes it. */
 void inode_put(struct task *t, struct ek_inode *inode);
+/* The same, from who does not expect it to be wanted again soon: a reader's cache forgets it. */
+void inode_put_off(struct task *t, struct ek_inode *inode);
 
 /* A new inode under the running handle: allocated near dir, fields filled as Linux does (owner,
  * mode, inherited flags, times, extents flag, generation); links 0, marked dirty twice like

@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "extkit/inode.h"
-#include "fs/dir.h"
 #include "fs/inode.h"
+#include "fs/listing.h"
 #include "fs/session.h"
 #include "fs/xattr.h"
 
@@ -37,7 +37,7 @@ int ek_dir_open(struct ek_inode *inode, struct ek_dir **ret)
 	return session_end(inode->img, rc, "cannot list", "the inode");
 }
 
-static uint32_t mode_of(enum dirent_type type)
+uint32_t listing_mode(enum dirent_type type)
 {
 	static const uint32_t modes[] = {0,       S_IFREG, S_IFDIR,  S_IFCHR,
 					 S_IFBLK, S_IFIFO, S_IFSOCK, S_IFLNK};
@@ -50,23 +50,30 @@ static bool is_dots(const struct dirent *e)
 	return e->name[0] == '.' && (e->name_len == 1 || (e->name_len == 2 && e->name[1] == '.'));
 }
 
-int ek_dir_next(struct ek_dir *dir, struct ek_entry *ret)
+int listing_next(struct task *t, struct ek_dir *dir, struct dirent *ret)
 {
-	struct task *t = session_begin(dir->inode->img);
-	struct dirent e;
 	int rc = dir->over ? dir->end : 1;
 
-	while (rc == 1 && (rc = dir_next(t, dir->inode, &dir->it, &e)) == 1 && is_dots(&e))
+	while (rc == 1 && (rc = dir_next(t, dir->inode, &dir->it, ret)) == 1 && is_dots(ret))
 		continue;
+	if (rc != 1) {
+		dir->over = true;
+		dir->end = rc;
+	}
+	return rc;
+}
+
+int ek_dir_next(struct ek_dir *dir, struct ek_entry *ret)
+{
+	struct dirent e;
+	int rc = listing_next(session_begin(dir->inode->img), dir, &e);
+
 	if (rc == 1) {
 		ret->ino = e.ino;
-		ret->mode = mode_of(e.type);
+		ret->mode = listing_mode(e.type);
 		ret->name_len = e.name_len;
 		memcpy(ret->name, e.name, e.name_len);
 		ret->name[e.name_len] = '\0';
-	} else {
-		dir->over = true;
-		dir->end = rc;
 	}
 	return session_end(dir->inode->img, rc, "cannot list", "a folder");
 }

@@ -52,7 +52,9 @@ int ek_inode_stat(struct ek_inode *inode, struct ek_stat *ret)
 	const struct inode_rec *r = &inode->rec;
 	struct ek_stat s = {.size = ret->size, .ino = inode->ino};
 
-	session_begin(img);
+	/* A reader's record stays as it is while somebody has it. */
+	if (img->writable)
+		session_begin(img);
 	s.mode = r->mode;
 	s.links = r->links;
 	s.uid = r->uid;
@@ -77,7 +79,7 @@ int ek_inode_stat(struct ek_inode *inode, struct ek_stat *ret)
 	s.xattr_block = (ek_pblk){r->file_acl};
 	s.extra_size = r->extra_isize;
 	session_hand_out(ret, ret->size, &s, sizeof(s));
-	return session_end(img, 0, "", "");
+	return img->writable ? session_end(img, 0, "", "") : 0;
 }
 
 int ek_inode_readlink(struct ek_inode *inode, char *buf, size_t cap)

@@ -22,10 +22,22 @@
 
 uint32_t inode_csum_seed(const struct geom *g, ek_inum ino, uint32_t generation)
 {
-	le32 number = le32_make(ino.v), gen = le32_make(generation);
-	uint32_t c = crc32c(g->csum_seed, &number, sizeof(number));
+	le32 both[2] = {le32_make(ino.v), le32_make(generation)};
 
-	return crc32c(c, &gen, sizeof(gen));
+	return crc32c(g->csum_seed, both, sizeof(both));
+}
+
+/* The usual size in one piece, from a copy without the checksum. */
+static uint32_t inode_csum_256(uint32_t seed, const void *raw, uint16_t extra)
+{
+	uint8_t copy[256];
+	struct inode_raw *r = (struct inode_raw *)(void *)copy;
+
+	memcpy(copy, raw, sizeof(copy));
+	r->i_checksum_lo = le16_make(0);
+	if (FITS(extra, i_checksum_hi))
+		r->i_checksum_hi = le16_make(0);
+	return crc32c(seed, copy, sizeof(copy));
 }
 
 static uint32_t inode_csum(const struct geom *g, ek_inum ino, const void *raw, uint16_t extra)
@@ -37,6 +49,8 @@ static uint32_t inode_csum(const struct geom *g, ek_inum ino, const void *raw, u
 	const size_t hi = offsetof(struct inode_raw, i_checksum_hi);
 	uint32_t c = inode_csum_seed(g, ino, le32_get(r->i_generation));
 
+	if (g->inode_size == 256)
+		return inode_csum_256(c, raw, extra);
 	c = crc32c(c, p, lo);
 	c = crc32c(c, zero, 2);
 	c = crc32c(c, p + lo + 2, FIXED - lo - 2);
@@ -142,38 +156,46 @@ static void decode_fixed(const struct geom *g, const struct inode_raw *r, struct
 	memcpy(x->block, r->i_block, sizeof(x->block));
 }
 
+static void decode_extra(const struct inode_raw *r, uint16_t e, struct inode_rec *x)
+{
+	const le32 none = {{0}};
+
+	x->extra_isize = e;
+	x->atime = time_decode(r->i_atime, r->i_atime_extra, FITS(e, i_atime_extra));
+	x->ctime = time_decode(r->i_ctime, r->i_ctime_extra, FITS(e, i_ctime_extra));
+	x->mtime = time_decode(r->i_mtime, r->i_mtime_extra, FITS(e, i_mtime_extra));
+	x->crtime = time_decode(FITS(e, i_crtime) ? r->i_crtime : none, r->i_crtime_extra,
+				FITS(e, i_crtime_extra));
+	if (FITS(e, i_version_hi))
+		x->version |= (uint64_t)le32_get(r->i_version_hi) << 32;
+	if (FITS(e, i_projid))
+		x->projid = le32_get(r->i_projid);
+}
+
 int inode_decode(const struct geom *g, ek_inum ino, const void *raw, struct diag *d,
 		 struct inode_rec *ret)
 {
-	const le32 none = {{0}};
-	struct inode_raw r;
-	struct inode_rec x;
+	const struct inode_raw *r = raw;
+	struct inode_raw padded;
 	uint16_t e;
 	int rc;
 
-	memset(&r, 0, sizeof(r));
-	memcpy(&r, raw, MIN((size_t)g->inode_size, sizeof(r)));
-	memset(&x, 0, sizeof(x));
-	rc = decode_extra_size(g, ino, &r, d, &e);
+	if (g->inode_size < sizeof(padded)) {
+		memset(&padded, 0, sizeof(padded));
+		memcpy(&padded, raw, g->inode_size);
+		r = &padded;
+	}
+	rc = decode_extra_size(g, ino, r, d, &e);
 	if (rc == 0)
 		rc = verify_csum(g, ino, raw, e, d);
 	if (rc < 0)
 		return rc;
-	decode_fixed(g, &r, &x);
-	x.extra_isize = e;
-	x.blocks = le32_get(r.i_blocks_lo);
+	memset(ret, 0, sizeof(*ret));
+	decode_fixed(g, r, ret);
+	ret->blocks = le32_get(r->i_blocks_lo);
 	if (geom_ro_compat(g, RO_COMPAT_HUGE_FILE))
-		x.blocks |= (uint64_t)le16_get(r.i_blocks_high) << 32;
-	x.atime = time_decode(r.i_atime, r.i_atime_extra, FITS(e, i_atime_extra));
-	x.ctime = time_decode(r.i_ctime, r.i_ctime_extra, FITS(e, i_ctime_extra));
-	x.mtime = time_decode(r.i_mtime, r.i_mtime_extra, FITS(e, i_mtime_extra));
-	x.crtime = time_decode(FITS(e, i_crtime) ? r.i_crtime : none, r.i_crtime_extra,
-			       FITS(e, i_crtime_extra));
-	if (FITS(e, i_version_hi))
-		x.version |= (uint64_t)le32_get(r.i_version_hi) << 32;
-	if (FITS(e, i_projid))
-		x.projid = le32_get(r.i_projid);
-	*ret = x;
+		ret->blocks |= (uint64_t)le16_get(r->i_blocks_high) << 32;
+	decode_extra(r, e, ret);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,20 +15,14 @@
 #include "base/str.h"
 #include "extkit/inode.h"
 #include "fs/inode.h"
+#include "fs/listing.h"
 #include "fs/session.h"
+#include "tree/name_sort.h"
 
-#define DEPTH_LIMIT 256u
+#define DEPTH_LIMIT 256
 
-/* An entry of a sorted folder: its first bytes as a number, which settles most comparisons, and
- * where its name lies among the folder's. */
-struct sorted {
-	uint64_t key;
-	size_t name;
-	uint32_t name_len, mode;
-	ek_inum ino;
-};
-
-/* A folder whose entries are being handed out: from the image, or from the sorted copy. */
+/* A folder whose entries are being handed out: from the image, or from the sorted copy, whose
+ * memory stays for the next folder at this depth. */
 struct level {
 	struct ek_dir *dir;
 	size_t path_len; /* of the folder itself */
@@ -47,9 +42,11 @@ struct ek_walk {
 	struct ek_inode *start; /* until it was handed out */
 	struct ek_inode *last;  /* handed out, to be entered next unless pruned */
 	struct str path;
-	struct level *levels;
-	size_t depth, cap;
+	struct level levels[DEPTH_LIMIT];
+	size_t depth;
 	struct hash seen;
+	struct sorted *spare; /* that entries are sorted with */
+	size_t spare_cap;
 	unsigned flags;
 };
 
@@ -90,32 +87,7 @@ static int refuse(struct ek_walk *w, int rc, const char *why)
 
 /* ---- sorted folders ---- */
 
-static int by_name(const void *a, const void *b, void *arg)
-{
-	const struct sorted *x = a, *y = b;
-	const char *names = arg;
-	int order;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	order = memcmp(names + x->name, names + y->name, MIN(x->name_len, y->name_len));
-	if (order != 0)
-		return order;
-	return (x->name_len > y->name_len) - (x->name_len < y->name_len);
-}
-
-static uint64_t key_of(const struct ek_entry *e)
-{
-	uint8_t first[8] = {0};
-	uint64_t key = 0;
-
-	memcpy(first, e->name, MIN(e->name_len, sizeof(first)));
-	for (unsigned i = 0; i < sizeof(first); i++)
-		key = key << 8 | first[i];
-	return key;
-}
-
-static int keep_entry(struct level *l, const struct ek_entry *e)
+static int keep_entry(struct level *l, const struct dirent *e)
 {
 	int rc = mem_grow((void **)&l->sorted, &l->cap, l->n + 1, sizeof(*l->sorted));
 
@@ -124,27 +96,45 @@ static int keep_entry(struct level *l, const struct ek_entry *e)
 	if (rc < 0)
 		return rc;
 	memcpy(l->names + l->names_len, e->name, e->name_len);
-	l->sorted[l->n++] = (struct sorted){.key = key_of(e),
+	l->sorted[l->n++] = (struct sorted){.key = name_key(e->name, e->name_len),
 					    .name = l->names_len,
-					    .name_len = (uint32_t)e->name_len,
-					    .mode = e->mode,
+					    .name_len = e->name_len,
+					    .mode = listing_mode(e->type),
 					    .ino = e->ino};
 	l->names_len += e->name_len;
 	return 0;
 }
 
-/* Reads the whole folder; damage is kept for the end, behind the entries that could be read. */
-static void read_sorted(struct level *l)
+static int sort(struct ek_walk *w, struct level *l)
 {
-	struct ek_entry e;
+	struct sorted *v;
+	int rc = mem_grow((void **)&w->spare, &w->spare_cap, l->n, sizeof(*w->spare));
 
-	while ((l->end = ek_dir_next(l->dir, &e)) == 1) {
-		l->end = keep_entry(l, &e);
-		if (l->end < 0)
-			break;
+	if (rc < 0)
+		return rc;
+	v = name_sort(l->sorted, w->spare, l->n, l->names);
+	if (v != l->sorted) {
+		size_t cap = l->cap;
+
+		w->spare = l->sorted;
+		l->sorted = v;
+		l->cap = w->spare_cap;
+		w->spare_cap = cap;
 	}
-	if (l->n > 1)
-		qsort_r(l->sorted, l->n, sizeof(*l->sorted), by_name, l->names);
+	return 0;
+}
+
+/* Reads the whole folder; damage is kept for the end, behind the entries that could be read. */
+static int read_sorted(struct ek_walk *w, struct level *l)
+{
+	struct task *t = session_begin(w->img);
+	struct dirent e;
+	int rc;
+
+	while ((rc = listing_next(t, l->dir, &e)) == 1 && (rc = keep_entry(l, &e)) == 0)
+		continue;
+	l->end = session_end(w->img, rc, "cannot list", "a folder");
+	return l->n > 1 ? sort(w, l) : 0;
 }
 
 static int level_next(const struct ek_walk *w, struct level *l, struct ek_entry *ret)
@@ -166,9 +156,9 @@ static int level_next(const struct ek_walk *w, struct level *l, struct ek_entry 
 
 static void level_close(struct level *l)
 {
-	free(l->sorted);
-	free(l->names);
 	ek_dir_close(l->dir);
+	l->dir = NULL;
+	l->n = l->at = l->names_len = 0;
 }
 
 /* ---- steps ---- */
@@ -176,7 +166,7 @@ static void level_close(struct level *l)
 /* Opens the folder that was handed out last. */
 static int enter(struct ek_walk *w)
 {
-	struct ek_dir *dir;
+	struct level *l;
 	int rc;
 
 	if (w->depth >= DEPTH_LIMIT)
@@ -184,23 +174,43 @@ static int enter(struct ek_walk *w)
 	rc = note(w, w->last->ino.v);
 	if (rc == 0)
 		return refuse(w, -EUCLEAN, "it has more than one name, or contains itself");
-	if (rc > 0)
-		rc = mem_grow((void **)&w->levels, &w->cap, w->depth + 1, sizeof(*w->levels));
-	if (rc == 0)
-		rc = ek_dir_open(w->last, &dir);
 	if (rc < 0)
 		return rc;
-	w->levels[w->depth] = (struct level){.dir = dir, .path_len = w->path.len};
-	if ((w->flags & EK_WALK_SORTED) != 0)
-		read_sorted(&w->levels[w->depth]);
+	l = &w->levels[w->depth];
+	rc = ek_dir_open(w->last, &l->dir);
+	if (rc < 0)
+		return rc;
+	l->path_len = w->path.len;
 	w->depth++;
-	return 0;
+	if ((w->flags & EK_WALK_SORTED) != 0)
+		rc = read_sorted(w, l);
+	if (rc < 0)
+		level_close(&w->levels[--w->depth]);
+	return rc;
 }
 
 static void forget_last(struct ek_walk *w)
 {
 	ek_inode_close(w->last);
 	w->last = NULL;
+}
+
+/* The inode of an entry in the place of the one before: both under one lock. */
+static int take_inode(struct ek_walk *w, ek_inum ino)
+{
+	struct ek_image *img = w->img;
+	struct task *t = session_begin(img);
+	char name[32];
+	int rc = geom_inum(&img->geom, ino.v, "number", &img->diag, &ino);
+
+	inode_put_off(t, w->last);
+	w->last = NULL;
+	if (rc == 0)
+		rc = inode_get(img, ino, &w->last);
+	if (rc == 0)
+		return session_end(img, 0, "", "");
+	snprintf(name, sizeof(name), "inode %u", ino.v);
+	return session_end(img, rc, "cannot read", name);
 }
 
 static int hand_out(struct ek_walk *w, ek_inum ino, size_t name_at, struct ek_found *ret)
@@ -251,6 +261,7 @@ static int next_entry(struct ek_walk *w, struct ek_found *ret)
 
 	str_cut(&w->path, l->path_len);
 	if (rc <= 0) {
+		forget_last(w);
 		level_close(l);
 		w->depth--;
 		return rc == 0 ? 0 : hand_out_error(w, rc, (ek_inum){0}, ret);
@@ -261,7 +272,9 @@ static int next_entry(struct ek_walk *w, struct ek_found *ret)
 	str_add(&w->path, e.name, e.name_len);
 	error = check_name(w, &e);
 	if (error == 0)
-		error = ek_inode_open_number(w->img, e.ino, &w->last);
+		error = take_inode(w, e.ino);
+	else
+		forget_last(w);
 	rc = hand_out(w, e.ino, name_at, ret);
 	ret->error = error;
 	return rc;
@@ -284,12 +297,12 @@ int ek_walk_next(struct ek_walk *walk, struct ek_found *ret)
 		if (rc < 0)
 			return hand_out_error(walk, rc, ino, ret);
 	}
-	forget_last(walk);
 	while (walk->depth > 0) {
 		rc = next_entry(walk, ret);
 		if (rc != 0)
 			return rc;
 	}
+	forget_last(walk);
 	return 0;
 }
 
@@ -307,12 +320,16 @@ void ek_walk_close(struct ek_walk *walk)
 		return;
 	while (walk->depth > 0)
 		level_close(&walk->levels[--walk->depth]);
+	for (unsigned i = 0; i < DEPTH_LIMIT; i++) {
+		free(walk->levels[i].sorted);
+		free(walk->levels[i].names);
+	}
 	ek_inode_close(walk->last);
 	ek_inode_close(walk->start);
 	while ((n = hash_pop(&walk->seen, &at)) != NULL)
 		free(hash_entry(n, struct seen, node));
 	hash_free(&walk->seen);
-	free(walk->levels);
+	free(walk->spare);
 	str_free(&walk->path);
 	free(walk);
 }

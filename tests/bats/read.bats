@@ -46,6 +46,29 @@ image() {
 		"[('/usr/bin/hello', 'file', '0o104711', 7, 5, None)]"
 }
 
+@test "lists of many rows are whole and in order, as text and as JSON" {
+	local n=7000
+	need_json
+	make_image big.img 64M -N 8000
+	{
+		printf '#wtrace 1\n#unit ns\n#source own\n#clock realtime start=1700000000.0\n%%ops\n'
+		seq 3 | awk '{ print $1 * 1000, 1, "mkdir", "/d" $1, "0755" }'
+		seq "$n" | awk '{ print 4000 + $1, 1, "symlink", "target-" $1, "/d" $1 % 3 + 1 "/" $1 * 7919 % 10007 "-name" }'
+	} >big.wtr
+	x 0 replay big.wtr big.img
+	x 0 ls -lR big.img
+	equal "$(wc -l <.out)" $((n + 5)) # the root, lost+found, three folders
+	sed 's/.* \(\/[^ ]*\)\( -> .*\)\?$/\1/' .out >paths
+	LC_ALL=C sort -c paths
+	equal "$(grep -c -- '-name -> target-' .out)" "$n"
+	x 0 ls -lR --json big.img
+	equal "$(json '"\n".join(e["path"] for e in d["entries"])')" "$(cat paths)"
+	x 0 find -n '*-name' big.img
+	equal "$out" "$(grep name paths)"
+	x 0 ls big.img:/d1 big.img:/d2
+	equal "$(wc -l <.out)" "$(grep -c '^/d[12]/' paths)"
+}
+
 @test "a path that is not there exits 5, an image that is not there 7, and no image 3" {
 	image
 	x 5 ls a.img:/nope
