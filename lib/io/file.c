@@ -182,14 +182,15 @@ static int file_resize(struct dev *dev, uint64_t size)
 	return 0;
 }
 
-/* A ring told res for req: finishes what is missing and hands the request back. */
+/* A ring told res for req: finishes what is missing and hands the request back.  Requests are taken
+ * back (ECANCELED) when the thread that submitted them ends while they wait to be tried again. */
 static void finish(struct dev *dev, struct dev_req *req, int res)
 {
 	struct file *f = (struct file *)dev;
 	uint64_t off = req->off + req->shift;
 	int r = 0;
 
-	if (res == -EINTR || res == -EAGAIN)
+	if (res == -EINTR || res == -EAGAIN || res == -ECANCELED)
 		res = 0;
 	if (res < 0)
 		r = res;
