@@ -7,17 +7,8 @@
 
 #define LINE 64u
 
-void copy_cold(void *to, const void *from, size_t n)
-{
-	for (size_t i = 0; i < n; i += LINE)
-		__builtin_prefetch((const uint8_t *)to + i, 1);
-	memcpy(to, from, n);
-}
-
 #ifdef __SSE2__
 #include <emmintrin.h>
-
-#define WORTH_IT 4096u
 
 static void store_lines(uint8_t *to, const uint8_t *from, size_t n)
 {
@@ -32,14 +23,13 @@ static void store_lines(uint8_t *to, const uint8_t *from, size_t n)
 		_mm_stream_si128((void *)(to + i + 32), c);
 		_mm_stream_si128((void *)(to + i + 48), d);
 	}
-	_mm_sfence(); /* the bytes are there for whoever is told of them next */
 }
 
 void copy_past_cache(void *to, const void *from, size_t n)
 {
 	size_t head = -(uintptr_t)to % LINE, whole;
 
-	if (n < WORTH_IT) {
+	if (n < COPY_WORTH) {
 		memcpy(to, from, n);
 		return;
 	}
@@ -50,11 +40,20 @@ void copy_past_cache(void *to, const void *from, size_t n)
 	       n - head - whole);
 }
 
+void copy_settle(void)
+{
+	_mm_sfence();
+}
+
 #else
 
 void copy_past_cache(void *to, const void *from, size_t n)
 {
 	memcpy(to, from, n);
+}
+
+void copy_settle(void)
+{
 }
 
 #endif

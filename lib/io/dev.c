@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/copy.h"
 #include "base/diag.h"
 #include "base/mem.h"
 #include "io/dev_impl.h"
@@ -287,6 +288,7 @@ int dev_submit(struct dev *dev, struct dev_req **reqs, unsigned n)
 			return r;
 		req->shift = 0;
 	}
+	copy_settle(); /* whoever serves the requests may run elsewhere */
 	if (dev->ops->submit != NULL)
 		return dev->ops->submit(dev, reqs, n);
 	for (unsigned i = 0; i < n; i++)

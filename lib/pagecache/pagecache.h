@@ -114,9 +114,13 @@ enum pc_write_flag { PC_DSYNC = 1 << 0, PC_SYNC = 1 << 1 };
 int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
 		 const struct pc_source *src, unsigned flags);
 
-/* A write that changes nothing but bytes that are dirty already: true when it was one and is done,
- * at the (coarse) time now.  It may run beside others, and beside writeback and commits; whatever
- * else is done to the cache must not run meanwhile.  Two writes of one file must not either. */
+/* Writes of one file that change nothing but bytes that are dirty already, between a begin that
+ * returned true and an end.  They may run beside those of other files, and beside writeback and
+ * commits, which wait for the end where they come to the file; whatever else is done to the cache
+ * must not run meanwhile.  pc_overwrite is true when the write was one and is done, at the (coarse)
+ * time now. */
+bool pc_overwrites_begin(struct ek_inode *inode);
+void pc_overwrites_end(struct ek_inode *inode);
 bool pc_overwrite(struct ek_inode *inode, uint64_t pos, uint64_t len, const struct pc_source *src,
 		  struct ek_time now, struct counters *counters);
 

@@ -24,26 +24,25 @@
 #include "pagecache/ranges.h"
 #include "pagecache/write_now.h"
 
-#define RETRIES_MAX  1000u /* of an end that copies nothing: Linux has no limit */
-#define STREAM_BYTES 65536u
-#define COLD_BYTES   8192u /* more lines than that a processor does not ask for at once */
+#define RETRIES_MAX 1000u /* of an end that copies nothing: Linux has no limit */
+
+#define WARM_PAGES \
+	4096u /* a file as large is still in the processor's cache when it is written again */
 
 /* ---- copy ---- */
 
-/* A long or sequential write is not read again soon; a short one at random meets warm lines. */
-static void copy_bytes(struct mapping *m, uint8_t *to, const uint8_t *from, uint64_t n)
+static void copy_bytes(bool warm, uint8_t *to, const uint8_t *from, uint64_t n)
 {
-	if (m->streaming || n >= STREAM_BYTES)
-		copy_past_cache(to, from, n);
-	else if (n <= COLD_BYTES)
-		copy_cold(to, from, n);
-	else
+	if (warm)
 		memcpy(to, from, n);
+	else
+		copy_past_cache(to, from, n);
 }
 
 void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
 		uint64_t n)
 {
+	bool warm = (f->flags & FOLIO_DIRTY) != 0 && f->map->pages <= WARM_PAGES;
 	uint8_t *to = f->data + (pos - folio_pos(f));
 
 	if (src->ptr == NULL) {
@@ -51,13 +50,13 @@ void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint
 		return;
 	}
 	if (src->period == 0) {
-		copy_bytes(f->map, to, src->ptr + done, n);
+		copy_bytes(warm, to, src->ptr + done, n);
 		return;
 	}
 	while (n != 0) {
 		uint64_t at = done % src->period, piece = MIN(n, src->period - at);
 
-		copy_bytes(f->map, to, src->ptr + at, piece);
+		copy_bytes(warm, to, src->ptr + at, piece);
 		to += piece;
 		done += piece;
 		n -= piece;
@@ -132,23 +131,34 @@ static bool can_overwrite(const struct mapping *m, uint64_t pos, uint64_t len)
 	       pos >> bits == (pos + len - 1) >> bits;
 }
 
+bool pc_overwrites_begin(struct ek_inode *inode)
+{
+	struct mapping *m = inode->mapping;
+
+	if (m == NULL)
+		return false;
+	mapping_lock(m);
+	if (!inode_logs_data(inode))
+		return true;
+	mapping_unlock(m);
+	return false;
+}
+
+void pc_overwrites_end(struct ek_inode *inode)
+{
+	copy_settle();
+	mapping_unlock(inode->mapping);
+}
+
 bool pc_overwrite(struct ek_inode *inode, uint64_t pos, uint64_t len, const struct pc_source *src,
 		  struct ek_time now, struct counters *counters)
 {
 	struct mapping *m = inode->mapping;
-	bool done;
 
-	if (m == NULL || len == 0 || len > UINT64_MAX - pos || !can_overwrite(m, pos, len) ||
-	    inode_logs_data(inode) || !inode_shows_time(inode, now))
+	if (len == 0 || len > UINT64_MAX - pos || !can_overwrite(m, pos, len) ||
+	    !inode_shows_time(inode, now) || !overwrite(m, pos, len, src, counters))
 		return false;
-	mapping_lock(m);
-	m->streaming = false; /* stores past the cache would have to be over before the unlock */
-	done = overwrite(m, pos, len, src, counters);
-	if (done)
-		m->write_end = pos + len;
-	mapping_unlock(m);
-	if (!done)
-		return false;
+	m->write_end = pos + len;
 	count(counters, COUNTER_WRITE_CALLS, 1);
 	count(counters, COUNTER_WRITE_BYTES, len);
 	return true;

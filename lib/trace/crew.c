@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/copy.h"
 #include "base/diag.h"
 #include "base/mem.h"
 #include "io/dev.h"
@@ -39,6 +40,7 @@ void crew_enter(struct crew *c, bool alone)
 
 void crew_leave(struct crew *c, bool alone)
 {
+	copy_settle();
 	for (uint32_t i = c->nworkers; alone && i-- > 0;)
 		pthread_mutex_unlock(&c->worker[i].gate);
 	pthread_mutex_unlock(&c->lock);

@@ -37,6 +37,8 @@ struct worker {
 	pthread_t thread;
 	pthread_mutex_t gate;
 	struct counters counters; /* of its overwrites */
+	struct ek_inode *over;    /* the file they are of, while it is held */
+	unsigned overwrites;      /* since it was taken */
 	/* A ring of batches, under queue: [done, pushed) wait or run, the one after them is being
 	 * filled. */
 	pthread_mutex_t queue;

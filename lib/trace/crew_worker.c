@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "trace/crew_impl.h"
 
-#define SPELL 64u /* operations in a row that the image is kept for */
+#define SPELL 64u /* operations in a row that the image, or a file, is kept for */
 
 static void note_failure(struct crew *c, const struct op *o, int rc)
 {
@@ -63,6 +63,26 @@ static void run_slowly(struct crew *c, const struct queued *q)
 		note_failure(c, &o, rc);
 }
 
+static void let_go(struct worker *w)
+{
+	if (w->over != NULL)
+		pc_overwrites_end(w->over);
+	w->over = NULL;
+}
+
+/* One file after another, each for a while: letting go means to wait for what was stored. */
+static bool hold(struct worker *w, struct ek_inode *inode)
+{
+	if (w->over == inode && w->overwrites++ < SPELL)
+		return true;
+	let_go(w);
+	if (!pc_overwrites_begin(inode))
+		return false;
+	w->over = inode;
+	w->overwrites = 1;
+	return true;
+}
+
 static bool run_quickly(struct worker *w, const struct queued *q)
 {
 	struct image_target *t = w->crew->image;
@@ -70,7 +90,7 @@ static bool run_quickly(struct worker *w, const struct queued *q)
 	struct pc_source src;
 
 	if (q->code != OP_WRITE || (q->flags & (OPF_DIRECT | OPF_SYNC | OPF_DSYNC)) != 0 ||
-	    q->file->direct || q->file->sync != 0)
+	    q->file->direct || q->file->sync != 0 || !hold(w, q->file->inode))
 		return false;
 	o.data_kind = q->data_kind;
 	o.data.bytes = q->bytes;
@@ -83,6 +103,7 @@ static bool run_quickly(struct worker *w, const struct queued *q)
 
 static void close_gate(struct worker *w, bool *held)
 {
+	let_go(w);
 	if (*held)
 		pthread_mutex_unlock(&w->gate);
 	*held = false;
