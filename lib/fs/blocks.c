@@ -62,7 +62,7 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 	if (t->img->fast != NULL) {
 		*len = 1;
 		rc = fast_take(t, req->goal, ret);
-		return rc < 0 ? rc : charge(t, inode, 1);
+		return rc < 0 ? rc : charge(t, inode, whole(inode, *ret, 1));
 	}
 	req->ino = inode->ino.v;
 	req->inode = &inode->mb;
@@ -133,8 +133,13 @@ int inode_free_blocks(struct task *t, struct ek_inode *inode, ek_pblk pblk, uint
 
 	if (rc < 0)
 		return rc;
-	if (keep != 0)
+	if (keep != 0 && t->img->fast != NULL) {
+		rc = fast_keep(t->img, pblk, len);
+		if (rc < 0)
+			return rc;
+	} else if (keep != 0) {
 		len = without_kept(&inode->img->geom, &pblk, len, keep);
+	}
 	if (len != 0)
 		return free_blocks(t, inode, pblk, len, metadata);
 	count(&t->img->counters, COUNTER_FREE_BLOCKS, 1); /* asked for all the same, as in Linux */

@@ -3,7 +3,7 @@
  * Inodes of fast commits: their slots, and the ranges that they map.
  *
  * A record has an inode as it was in memory, without its map: that follows as ranges.  So i_block
- * stays what it was in extent-mapped inodes, and a new one begins with an empty tree.
+ * stays what it was in inodes that map blocks, and a new one begins with an empty map.
  */
 #include "fs/fast_inode.h"
 
@@ -13,8 +13,12 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "fs/blocks.h"
+#include "fs/cluster.h"
 #include "fs/extent.h"
+#include "fs/fast_map.h"
 #include "fs/fast_space.h"
+#include "fs/indirect.h"
+#include "fs/inline.h"
 #include "fs/inode_cache.h"
 #include "fs/map.h"
 #include "journal/fast.h"
@@ -27,10 +31,6 @@ int fast_in_use(struct task *t, ek_inum ino, bool *ret)
 	return ialloc_in_use(&t->img->ialloc, ino, ret);
 }
 
-/* ---- the blocks of a tree ---- */
-
-typedef int run_fn(struct task *t, ek_pblk pblk, uint32_t len);
-
 static int keep_run(struct task *t, ek_pblk pblk, uint32_t len)
 {
 	return fast_keep(t->img, pblk, len);
@@ -41,53 +41,13 @@ static int mark_run(struct task *t, ek_pblk pblk, uint32_t len)
 	return fast_mark(t, pblk, len, true);
 }
 
-/* The nodes of a path that were not on the one before. */
-static int walk_nodes(struct task *t, const struct ext_path *p, ek_pblk *seen, run_fn *fn,
-		      uint64_t *blocks)
+/* It has a map, of extents or of pointers. */
+static bool is_mapped(const struct ek_inode *inode)
 {
-	int rc = 0;
+	bool maps = inode_is_file(inode) || inode_is_dir(inode) ||
+		    (S_ISLNK(inode->rec.mode) && !inode_is_fast_symlink(inode));
 
-	for (unsigned i = 1; i <= p->depth && rc == 0; i++) {
-		if (p->at[i].buf->pblk.v == seen[i].v)
-			continue;
-		seen[i] = p->at[i].buf->pblk;
-		rc = fn(t, seen[i], 1);
-		++*blocks;
-	}
-	return rc;
-}
-
-static int walk_leaf(struct task *t, const struct ext_path *p, run_fn *fn, uint64_t *blocks)
-{
-	const struct extent_node *leaf = p->at[p->depth].node;
-	int rc = 0;
-
-	for (unsigned i = 0; i < extent_entries(leaf) && rc == 0; i++) {
-		struct extent e = extent_decode(&leaf->e.leaf[i]);
-
-		rc = fn(t, e.pblk, e.len);
-		*blocks += e.len;
-	}
-	return rc;
-}
-
-/* Calls fn for each run that the tree maps or consists of, and counts their blocks. */
-static int walk_tree(struct task *t, struct ek_inode *inode, run_fn *fn, uint64_t *blocks)
-{
-	uint64_t budget = inode->img->geom.blocks;
-	ek_pblk seen[PATH_LEVELS] = {{0}};
-	struct ext_path p;
-	int rc = ext_path_find(inode, (ek_lblk){0}, &p), more = 1;
-
-	while (rc == 0 && more == 1 && budget-- > 0) {
-		rc = walk_nodes(t, &p, seen, fn, blocks);
-		if (rc == 0)
-			rc = walk_leaf(t, &p, fn, blocks);
-		if (rc == 0)
-			more = ext_path_step(&p);
-	}
-	ext_path_put(&p);
-	return rc < 0 ? rc : MIN(more, 0);
+	return inode_has_extents(inode) || (maps && !inode_is_inline(inode));
 }
 
 /* ---- the slot ---- */
@@ -165,8 +125,8 @@ static int keep_blocks(struct task *t, ek_inum ino)
 
 	if (rc < 0)
 		return rc;
-	if (inode_has_extents(inode))
-		rc = walk_tree(t, inode, keep_run, &blocks);
+	if (is_mapped(inode))
+		rc = fast_walk_map(t, inode, keep_run, &blocks);
 	inode_put(t, inode);
 	return rc;
 }
@@ -193,21 +153,15 @@ int fast_set_inode(struct task *t, ek_inum ino, const struct fast_record *r)
 
 /* ---- ranges ---- */
 
-static int check_mappable(const struct ek_inode *inode)
+static int check_mappable(struct ek_inode *inode)
 {
-	struct ek_image *img = inode->img;
-
-	if (geom_ro_compat(&img->geom, RO_COMPAT_BIGALLOC))
-		return diag_set(&img->diag, -EOPNOTSUPP,
-				"unsupported fast commits: inode %u maps blocks, with bigalloc",
-				inode->ino.v);
-	if (inode_has_extents(inode) &&
-	    (inode_is_file(inode) || inode_is_dir(inode) || S_ISLNK(inode->rec.mode)))
-		return 0;
-	return diag_set(&img->diag, -EOPNOTSUPP,
-			"unsupported fast commits: inode %u maps blocks and has no extents (mode "
-			"0%o, i_flags 0x%x)",
-			inode->ino.v, inode->rec.mode, inode->rec.flags);
+	if (!is_mapped(inode))
+		return diag_set(
+		    &inode->img->diag, -EUCLEAN,
+		    "corrupt fast commit: inode %u maps blocks and has no map (mode 0%o, "
+		    "i_flags 0x%x)",
+		    inode->ino.v, inode->rec.mode, inode->rec.flags);
+	return inode_has_extents(inode) || !has_clusters(inode) ? 0 : cluster_no_pointers(inode);
 }
 
 /* The tree changes under what is remembered of it. */
@@ -265,10 +219,11 @@ static int set_piece(struct task *t, struct ek_inode *inode, const struct extent
 	return rc < 0 ? rc : fast_mark(t, e->pblk, e->len, true);
 }
 
-int fast_add_range(struct task *t, struct ek_inode *inode, const struct fast_record *r)
+/* Piece by piece, as the tree has it now. */
+static int set_extents(struct task *t, struct ek_inode *inode, const struct extent *e)
 {
-	struct extent left = r->range;
-	int rc = check_mappable(inode);
+	struct extent left = *e;
+	int rc = cluster_check(inode, e);
 
 	while (rc == 0 && left.len > 0) {
 		struct extent piece = left;
@@ -293,28 +248,51 @@ int fast_add_range(struct task *t, struct ek_inode *inode, const struct fast_rec
 	return rc < 0 ? rc : shrink(t, inode);
 }
 
-int fast_remove_range(struct task *t, struct ek_inode *inode, const struct fast_record *r)
+int fast_add_range(struct task *t, struct ek_inode *inode, const struct fast_record *r)
 {
 	int rc = check_mappable(inode);
 
-	if (rc == 0 && r->range_len > 0)
-		rc = ext_remove(t, inode, r->range.lblk,
-				(ek_lblk){r->range.lblk.v + r->range_len - 1});
-	return rc < 0 ? rc : shrink(t, inode);
+	if (rc < 0)
+		return rc;
+	if (inode_has_extents(inode))
+		return set_extents(t, inode, &r->range);
+	rc = fast_set_pointers(t, inode, &r->range);
+	return rc < 0 ? rc : forget_map(inode);
+}
+
+int fast_remove_range(struct task *t, struct ek_inode *inode, const struct fast_record *r)
+{
+	ek_lblk last = {r->range.lblk.v + r->range_len - 1};
+	int rc;
+
+	if (r->range_len == 0 || !is_mapped(inode))
+		return 0;
+	rc = check_mappable(inode);
+	if (rc < 0)
+		return rc;
+	if (inode_has_extents(inode)) {
+		rc = ext_remove(t, inode, r->range.lblk, last);
+		return rc < 0 ? rc : shrink(t, inode);
+	}
+	rc = ind_remove(t, inode, r->range.lblk, last);
+	if (rc == 0)
+		rc = inode_mark_dirty(t, inode, MARK_TRUNCATE);
+	return rc < 0 ? rc : forget_map(inode);
 }
 
 /* ---- what is left to do at the end ---- */
 
 int fast_settle(struct task *t, struct ek_inode *inode)
 {
-	unsigned shift = inode->img->geom.block_bits - 9u;
-	uint64_t blocks = inode->rec.file_acl != 0;
+	const struct geom *g = &inode->img->geom;
+	unsigned shift = g->block_bits - 9u;
+	uint64_t blocks = (uint64_t)(inode->rec.file_acl != 0) << g->cluster_bits;
 	int64_t change;
 	int rc;
 
-	if (!inode_has_extents(inode) || geom_ro_compat(&inode->img->geom, RO_COMPAT_BIGALLOC))
+	if (!is_mapped(inode))
 		return 0;
-	rc = walk_tree(t, inode, mark_run, &blocks);
+	rc = fast_walk_map(t, inode, mark_run, &blocks);
 	change = (int64_t)blocks - (int64_t)(inode_sectors(inode) >> shift);
 	if (rc < 0 || change == 0)
 		return rc;

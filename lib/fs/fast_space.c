@@ -39,12 +39,13 @@ static void join(struct fast_space *s)
 int fast_keep(struct ek_image *img, ek_pblk pblk, uint32_t len)
 {
 	struct fast_space *s = img->fast;
+	uint64_t mask = ((uint64_t)1 << img->geom.cluster_bits) - 1;
 
 	if (s->count - s->joined > JOIN_AT + s->joined)
 		join(s);
 	if (mem_grow((void **)&s->kept, &s->cap, s->count + 1, sizeof(*s->kept)) < 0)
 		return diag_set(&img->diag, -ENOMEM, "out of memory for fast commits");
-	s->kept[s->count++] = (struct fast_run){pblk.v, pblk.v + len};
+	s->kept[s->count++] = (struct fast_run){pblk.v & ~mask, (pblk.v + len + mask) & ~mask};
 	return 0;
 }
 
@@ -90,7 +91,8 @@ static uint64_t behind_kept(struct fast_space *s, uint64_t block)
 	return low < s->count && s->kept[low].start <= block ? s->kept[low].end : block;
 }
 
-/* Changes n bits from start on, of which those that are `used` already do not count. */
+/* Changes the bits of n clusters from start on, of which those that are `used` already do not
+ * count. */
 static int change_bits(struct task *t, uint32_t group, uint32_t start, uint32_t n, bool used)
 {
 	struct groups *gs = &t->img->groups;
@@ -136,35 +138,38 @@ int fast_mark(struct task *t, ek_pblk pblk, uint32_t len, bool used)
 		uint32_t at = geom_offset_in_group(g, pblk);
 		uint32_t n = MIN(len, g->blocks_per_group - at);
 
-		rc = change_bits(t, geom_group_of(g, pblk), at, n, used);
+		rc = change_bits(t, geom_group_of(g, pblk), at >> g->cluster_bits,
+				 geom_clusters(g, at, n), used);
 		pblk.v += n;
 		len -= n;
 	}
 	return rc;
 }
 
-/* A free block of the group, not before bit from: 1 found, 0 none. */
+/* The first block of a free cluster of the group, not before bit from: 1 found, 0 none. */
 static int find_in_group(struct ek_image *img, uint32_t group, uint32_t from, uint64_t *ret)
 {
-	uint64_t start = geom_group_start(&img->geom, group).v;
-	uint32_t bits = geom_group_blocks(&img->geom, group);
+	const struct geom *g = &img->geom;
+	uint64_t start = geom_group_start(g, group).v;
+	uint32_t bits = geom_clusters(g, 0, geom_group_blocks(g, group));
 	struct buf *b;
 	int rc = groups_block_bitmap(&img->groups, group, &b);
 
 	if (rc < 0)
 		return rc;
 	while (from < bits) {
-		uint64_t at = start + bitmap_find_next_zero(b->data, bits, from);
+		uint32_t bit = (uint32_t)bitmap_find_next_zero(b->data, bits, from);
+		uint64_t at = start + ((uint64_t)bit << g->cluster_bits);
 		uint64_t next = behind_kept(img->fast, at);
 
-		if (at >= start + bits)
+		if (bit >= bits)
 			break;
 		if (next == at) {
 			*ret = at;
 			buf_put(b);
 			return 1;
 		}
-		from = (uint32_t)MIN(next - start, (uint64_t)bits);
+		from = (uint32_t)MIN((next - start) >> g->cluster_bits, (uint64_t)bits);
 	}
 	buf_put(b);
 	return 0;
@@ -180,7 +185,7 @@ int fast_take(struct task *t, ek_pblk goal, ek_pblk *ret)
 	if (goal.v < g->first_data_block || goal.v >= g->blocks)
 		goal.v = g->first_data_block;
 	group = geom_group_of(g, goal);
-	from = geom_offset_in_group(g, goal);
+	from = geom_offset_in_group(g, goal) >> g->cluster_bits;
 	for (uint32_t i = 0; i <= g->groups && rc == 0; i++) {
 		rc = find_in_group(t->img, group, from, &at);
 		group = (group + 1) % g->groups;

@@ -8,6 +8,9 @@
  * map, and those that an inode had when a record of it came, are never given to anybody else; at
  * the end the blocks of every inode that was touched are marked once more.  New blocks are the
  * first free ones from the goal on, as Linux has it here.
+ *
+ * With clusters all of it is about whole ones: a cluster that loses some of its blocks is free, and
+ * kept, until the end finds what is left in it.
  */
 #ifndef FS_FAST_SPACE_H
 #define FS_FAST_SPACE_H

@@ -173,6 +173,8 @@ int handle_restart(struct handle *h, unsigned credits, unsigned revokes)
 		return h->error;
 	if (jnl_is_none(j))
 		return 0;
+	if (j->fast != NULL) /* they are void as soon as this transaction commits */
+		return h->error = jnl_abort(j, -ENOSPC);
 	h->tx->wanted = true;
 	leave(h);
 	h->credits = credits;

@@ -128,6 +128,43 @@ compare() { # the same as crash
 	compare "-b 4096 -O fast_commit,^metadata_csum,64bit" journal_checksum work_ranges
 }
 
+@test "fast commits of ranges in clusters" {
+	work_clusters() { work_names && work_ranges; }
+	compare "-b 1024 -O fast_commit,bigalloc -C 4096" "" work_names
+	compare "-b 4096 -O fast_commit,bigalloc -C 16384" "" work_ranges
+	compare "-b 1024 -O fast_commit,bigalloc -C 16384" "" work_clusters
+}
+
+# Linux writes ranges of files that are mapped by pointers, and takes the pointers for extents when it replays them: it
+# may not be asked.
+@test "fast commits of files mapped by pointers are recovered whole" {
+	work_pointers() {
+		work_names
+		for i in $(seq 0 2 40); do dd if=big of=d/frag bs=4k count=1 seek="$i" conv=notrunc status=none; done
+		sync_files d/frag
+		truncate -s 30000 d/frag && sync_files d/frag
+		cp big d/holes && sync_files d/holes
+		fallocate -p -o 20480 -l 40960 d/holes && sync_files d/holes
+		dd if=big of=d/holes bs=4k count=3 seek=6 conv=notrunc status=none && sync_files d/holes
+		truncate -s 0 d/f1 && sync_files d/f1
+		seq 300000 >d/large && sync_files d/large
+		seq 90000 >>d/large && sync_files d/large
+		sha256sum d/n? d/f1 d/f5 d/r2 d/f3 d/l3 d/holes d/frag d/large >../sums
+	}
+	RECOVER=${EXTKIT%/*}/tests/unit/recover_file
+	[ -x "$RECOVER" ] || skip "tests/unit/recover_file is not built"
+	for kind in "-b 1024 -O fast_commit,^extent,^64bit" "-b 4096 -O fast_commit,^extent,^64bit" "-b 2048 -I 128 -O fast_commit,^extent,^64bit"; do
+		crash "$kind" "" work_pointers
+		EXTKIT_RECOVER=ours.img "$RECOVER"
+		clean ours.img
+		while read -r sum path; do
+			equal "$path $("$EXTKIT" cat "ours.img:/$path" | sha256sum)" "$path $sum  -"
+		done <sums
+		[ "$(wc -l <sums)" -eq 14 ]
+		rm -f live.img ours.img theirs.img
+	done
+}
+
 @test "fast commits behind transactions" {
 	work_both() { work_whole && work_names && work_ranges; }
 	compare "-b 4096 -O fast_commit" "" work_both
@@ -155,7 +192,7 @@ compare() { # the same as crash
 	done
 }
 
-random_crash() { # SEED [dirs]: makes ours.img and ours.img.synced
+random_crash() { # SEED [dirs]: makes ours.img and ours.img.synced, of any kind or of KIND
 	local kinds=("-b 1024" "-b 4096 -O ^metadata_csum" "-b 2048 -O orphan_file" "-b 1024 -O ^64bit" "-b 4096")
 	need_root mount
 	need mke2fs e2fsck python3 debugfs findmnt fallocate
@@ -163,7 +200,7 @@ random_crash() { # SEED [dirs]: makes ours.img and ours.img.synced
 	[ -x "$RECOVER" ] || skip "tests/unit/recover_file is not built"
 	truncate -s 24M live.img
 	# shellcheck disable=SC2086
-	mke2fs -q -F -t ext4 -O fast_commit ${kinds[$1 % 5]} live.img
+	mke2fs -q -F -t ext4 -O fast_commit ${KIND:-${kinds[$1 % 5]}} live.img
 	mount_image live.img m "$quietly"
 	python3 "$SRC/tests/tools/random-crash" "$1" m ours.img ${2:+"$2"}
 	cp ours.img theirs.img
@@ -192,6 +229,14 @@ random_crash() { # SEED [dirs]: makes ours.img and ours.img.synced
 # Linux counts no folders that it makes in its replay: there is nothing to compare with.
 @test "random work with folders and fast commits leaves a sound image, and no synced file is lost" {
 	for seed in {101..108}; do random_crash "$seed" dirs; done
+}
+
+@test "random work in clusters and with pointers leaves a sound image, and no synced file is lost" {
+	for seed in {201..204}; do
+		KIND="-b 1024 -O bigalloc -C 8192" random_crash "$seed"
+		KIND="-b 4096 -O bigalloc -C 65536" random_crash "$seed" dirs
+		KIND="-b 1024 -O ^extent,^64bit" random_crash "$seed" dirs 2>/dev/null
+	done
 }
 
 # Linux writes no v2 checksums any more; debugfs does.
