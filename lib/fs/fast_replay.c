@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fast commits, applied record by record in one transaction, in which nothing reaches the disk
- * until all of them have succeeded.
+ * Fast commits, applied record by record in the transaction that they would have become part of,
+ * which may fill the whole log.
  *
  * 1. Blocks that records map must lie outside of metadata.
  * 2. Records are applied in order.  A folder is made with "." and ".." and counted in its parent,
@@ -12,6 +12,18 @@
  *
  * Linux 6.18 does 2 alike for files.  It refuses inodes without links, and with them the whole log;
  * it does not count folders in their parents, and does not delete those that were removed.
+ *
+ * When the log is too small for all of it, what was applied so far is committed and brought home
+ * between two records (journal/steps.c), and the fast commits stay: a power cut after that has all
+ * of them applied again, to an image of a later time.  The end is the same because records say what
+ * is, not what changes: where a range lies, which inode a name has, how many links.  What they
+ * leave out is made up for here.
+ * - An inode whose links come to nothing on the way is only deleted when no later record of its
+ * life (fs/fast_lives.h) has more.
+ * - Records of an earlier life of a number are passed over when the image has a later one.
+ * - A folder that has its name already is not made again, and a name that leads elsewhere by now is
+ *   not removed.
+ * - Blocks, links and counts are settled at the end, whatever they were in between.
  */
 #include "fs/fast_replay.h"
 
@@ -22,20 +34,14 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "fs/dir.h"
+#include "fs/fast_impl.h"
 #include "fs/fast_inode.h"
 #include "fs/fast_space.h"
+#include "fs/inline.h"
 #include "fs/inode.h"
 #include "fs/map.h"
 #include "fs/orphan_file.h"
 #include "journal/fast.h"
-
-struct fast {
-	struct task *t;
-	const struct fast_log *log;
-	struct orphan_numbers orphans;
-	uint32_t *inodes; /* what records are about */
-	size_t count, cap;
-};
 
 /* ---- 1: proof ---- */
 
@@ -62,20 +68,6 @@ static int prove(const struct fast *f)
 
 /* ---- 2: records ---- */
 
-/* The inode, or NULL when it is not in use. */
-static int get(struct fast *f, uint32_t ino, struct ek_inode **ret)
-{
-	struct ek_inode *inode;
-	bool used;
-	int rc = fast_in_use(f->t, (ek_inum){ino}, &used);
-
-	if (rc == 0 && used)
-		rc = inode_get(f->t->img, (ek_inum){ino}, &inode);
-	if (rc == 0)
-		*ret = used ? inode : NULL;
-	return rc;
-}
-
 static int note(struct fast *f, uint32_t ino)
 {
 	if (f->count != 0 && f->inodes[f->count - 1] == ino)
@@ -99,144 +91,16 @@ static void sort(uint32_t *numbers, size_t n)
 		qsort(numbers, n, sizeof(*numbers), by_number);
 }
 
-static bool is_orphan(const struct fast *f, uint32_t ino)
+bool fast_is_orphan(const struct fast *f, uint32_t ino)
 {
 	return f->orphans.count != 0 &&
 	       bsearch(&ino, f->orphans.ino, f->orphans.count, sizeof(ino), by_number) != NULL;
 }
 
-/* An orphan is deleted as one, by whoever opens the image for writing. */
-static int end_inode(struct fast *f, struct ek_inode *inode)
-{
-	int rc = fast_settle(f->t, inode);
-
-	if (rc < 0 || is_orphan(f, inode->ino.v))
-		return rc;
-	if (rc == 0)
-		rc = inode_delete(f->t, inode);
-	if (rc == 0)
-		inode->state |= INODE_STATE_DELETED;
-	return rc;
-}
-
-static bool counts_links(const struct ek_inode *dir)
-{
-	return dir->rec.links != 1 || !geom_ro_compat(&dir->img->geom, RO_COMPAT_DIR_NLINK);
-}
-
-/* A new folder: its blocks are not in the log. */
-static int make_dir(struct task *t, struct ek_inode *inode, struct ek_inode *parent)
-{
-	int rc =
-	    inode->rec.blocks != 0 ? map_remove(t, inode, (ek_lblk){0}, (ek_lblk){UINT32_MAX}) : 0;
-
-	inode->rec.flags &= ~INODE_INDEX;
-	inode->size = inode->rec.size = 0;
-	if (rc == 0)
-		rc = dir_init(t, inode, parent->ino);
-	return rc;
-}
-
-static int add_name(struct fast *f, const struct fast_record *r, struct ek_inode *dir,
-		    struct ek_inode *inode)
-{
-	struct task *t = f->t;
-	bool is_dir = inode_is_dir(inode);
-	int rc;
-
-	inode->rec.ctime = inode_change_now(inode);
-	rc = dir_add(t, dir, r->name, r->name_len, inode);
-	if (rc < 0)
-		return rc == -EEXIST ? 0 : rc;
-	if (is_dir && counts_links(dir)) {
-		dir->rec.links++;
-		rc = inode_mark_dirty(t, dir, MARK_DIR);
-	}
-	if (r->tag == JBD2_FC_LINK)
-		inode->rec.links++;
-	return rc;
-}
-
-static int name_inode(struct fast *f, const struct fast_record *r, struct ek_inode *dir,
-		      struct ek_inode *inode)
-{
-	struct task *t = f->t;
-	bool is_dir = inode_is_dir(inode);
-	int rc = 0;
-
-	if (r->tag == JBD2_FC_LINK && is_dir)
-		return diag_set(&t->img->diag, -EUCLEAN,
-				"corrupt fast commit: inode %u is a folder and gets a second name",
-				r->ino);
-	if (r->tag == JBD2_FC_CREATE)
-		inode->rec.links = is_dir ? 2 : 1;
-	if (r->tag == JBD2_FC_CREATE && is_dir)
-		rc = make_dir(t, inode, dir);
-	if (rc == 0)
-		rc = add_name(f, r, dir, inode);
-	return rc < 0 ? rc : inode_mark_dirty(t, inode, MARK_LINK);
-}
-
-static int drop_link(struct fast *f, struct ek_inode *dir, struct ek_inode *inode)
-{
-	struct task *t = f->t;
-	int rc = 0;
-
-	if (inode_is_dir(inode)) {
-		inode->rec.links = 0;
-		if (dir->rec.links > 2) {
-			dir->rec.links--;
-			rc = inode_mark_dirty(t, dir, MARK_DIR);
-		}
-	} else if (inode->rec.links > 0) {
-		inode->rec.links--;
-	}
-	inode->rec.ctime = inode_change_now(inode);
-	if (rc == 0)
-		rc = inode_mark_dirty(t, inode, MARK_LINK);
-	return rc == 0 && inode->rec.links == 0 ? end_inode(f, inode) : rc;
-}
-
-static int remove_name(struct fast *f, const struct fast_record *r, struct ek_inode *dir,
-		       struct ek_inode *inode)
-{
-	struct task *t = f->t;
-	ek_inum found;
-	int rc = dir_lookup(t, dir, r->name, r->name_len, &found);
-
-	if (rc < 0)
-		return rc == -ENOENT ? 0 : rc;
-	if (inode_is_dir(inode) && dir_empty(t, inode) == 0)
-		return diag_set(&t->img->diag, -EUCLEAN,
-				"corrupt fast commit: folder %u is removed and not empty", r->ino);
-	if (found.v == r->ino) {
-		rc = dir_remove(t, dir, r->name, r->name_len);
-		if (rc == 0)
-			rc = inode_mark_dirty(t, dir, MARK_DIR);
-	}
-	return rc < 0 ? rc : drop_link(f, dir, inode);
-}
-
-static int apply_name(struct fast *f, const struct fast_record *r)
-{
-	struct ek_inode *dir = NULL, *inode = NULL;
-	int rc = get(f, r->parent, &dir);
-
-	if (rc == 0 && r->parent != r->ino)
-		rc = get(f, r->ino, &inode);
-	/* One that was made and removed again in between has left names only. */
-	if (rc == 0 && dir != NULL && inode != NULL)
-		rc = r->tag == JBD2_FC_UNLINK ? remove_name(f, r, dir, inode)
-					      : name_inode(f, r, dir, inode);
-	inode_put(f->t, inode);
-	inode_put(f->t, dir);
-	return rc;
-}
-
 static int apply_range(struct fast *f, const struct fast_record *r)
 {
 	struct ek_inode *inode = NULL;
-	int rc = get(f, r->ino, &inode);
+	int rc = fast_get(f, r->ino, &inode);
 
 	if (rc < 0 || inode == NULL)
 		return rc;
@@ -246,11 +110,45 @@ static int apply_range(struct fast *f, const struct fast_record *r)
 	return rc;
 }
 
+/* The number is given to a new inode and the image has an old one there, which went without a
+ * record: as an orphan, or in a replay that was cut off. */
+static int end_life(struct fast *f, struct ek_inode *inode)
+{
+	if (fast_is_orphan(f, inode->ino.v))
+		return inode_is_inline(inode)
+			   ? 0
+			   : map_remove(f->t, inode, (ek_lblk){0}, (ek_lblk){UINT32_MAX});
+	inode->rec.links = 0;
+	return fast_end_inode(f, inode);
+}
+
+/* 1 when the record is of the inode that has the number now, or of one that is to be made. */
+static int meets(struct fast *f, const struct fast_record *r)
+{
+	const struct inode_raw *raw = (const struct inode_raw *)(const void *)r->raw;
+	struct ek_inode *inode = NULL;
+	int rc = fast_get(f, r->ino, &inode);
+
+	if (rc < 0 || inode == NULL)
+		return rc < 0 ? rc : 1;
+	if (fast_lives_later(&f->lives, r->ino, inode->rec.generation, f->at)) {
+		inode_put(f->t, inode);
+		return 0;
+	}
+	if (r->tag == JBD2_FC_INODE && fast_lives_begin(&f->lives, r->ino, f->at) &&
+	    le32_get(raw->i_generation) != inode->rec.generation)
+		rc = end_life(f, inode);
+	inode_put(f->t, inode);
+	return rc < 0 ? rc : 1;
+}
+
 static int apply(struct fast *f, const struct fast_record *r)
 {
 	int rc = note(f, r->ino);
 
-	if (rc < 0)
+	if (rc == 0)
+		rc = meets(f, r);
+	if (rc <= 0)
 		return rc;
 	switch (r->tag) {
 	case JBD2_FC_INODE:
@@ -259,8 +157,41 @@ static int apply(struct fast *f, const struct fast_record *r)
 	case JBD2_FC_DEL_RANGE:
 		return apply_range(f, r);
 	default:
-		return apply_name(f, r);
+		return fast_apply_name(f, r);
 	}
+}
+
+/* ---- steps ---- */
+
+static int begin_step(struct fast *f)
+{
+	struct jnl *j = f->t->img->jnl;
+	unsigned revokes = f->most / 4;
+
+	return handle_start(j, &f->t->user, HANDLE_MISC, f->most - revokes / 16 - 2, 0, revokes,
+			    &f->h);
+}
+
+/* A quarter of the log is left for what one record may change. */
+static bool is_full(const struct fast *f)
+{
+	unsigned step = f->t->img->opts.fast_step;
+
+	return f->h->credits < f->most / 4 || f->h->revoke_credits < f->most / 16 ||
+	       (step != 0 && f->h->dirtied >= step);
+}
+
+static int next_step(struct fast *f)
+{
+	int rc;
+
+	if (!is_full(f))
+		return 0;
+	rc = handle_stop(f->h);
+	f->h = NULL;
+	if (rc == 0)
+		rc = jnl_fast_step(f->t->img->jnl);
+	return rc < 0 ? rc : begin_step(f);
 }
 
 /* ---- 3: the end ---- */
@@ -268,11 +199,11 @@ static int apply(struct fast *f, const struct fast_record *r)
 static int settle_one(struct fast *f, uint32_t ino)
 {
 	struct ek_inode *inode = NULL;
-	int rc = get(f, ino, &inode);
+	int rc = fast_get(f, ino, &inode);
 
 	if (rc < 0 || inode == NULL)
 		return rc;
-	rc = inode->rec.links == 0 ? end_inode(f, inode) : fast_settle(f->t, inode);
+	rc = inode->rec.links == 0 ? fast_end_inode(f, inode) : fast_settle(f->t, inode);
 	inode_put(f->t, inode);
 	return rc;
 }
@@ -287,6 +218,8 @@ static int settle(struct fast *f)
 		for (size_t i = 0; i < f->count && rc == 0; i++) {
 			if (i == 0 || f->inodes[i] != f->inodes[i - 1])
 				rc = settle_one(f, f->inodes[i]);
+			if (rc == 0)
+				rc = next_step(f);
 		}
 	}
 	return rc;
@@ -312,41 +245,55 @@ static int apply_all(struct fast *f)
 {
 	int rc = prove(f);
 
-	for (size_t i = 0; i < f->log->count && rc == 0; i++)
-		rc = tell(f, &f->log->records[i], apply(f, &f->log->records[i]));
+	for (f->at = 0; f->at < f->log->count && rc == 0; f->at++) {
+		const struct fast_record *r = &f->log->records[f->at];
+
+		rc = tell(f, r, apply(f, r));
+		if (rc == 0)
+			rc = next_step(f);
+	}
 	return rc < 0 ? rc : settle(f);
+}
+
+static int prepare(struct fast *f)
+{
+	struct ek_image *img = f->t->img;
+	int rc = orphan_file_open(f->t);
+
+	if (rc == 0)
+		rc = orphan_numbers(f->t, &f->orphans);
+	sort(f->orphans.ino, f->orphans.count);
+	if (rc == 0)
+		rc = fast_lives_open(f->log, &img->diag, &f->lives);
+	return rc < 0 ? rc : fast_space_open(img, f->log);
 }
 
 int fast_replay(struct task *t, const struct fast_log *log)
 {
 	struct ek_image *img = t->img;
 	struct fast f = {.t = t, .log = log};
-	unsigned most = jnl_max_credits(img->jnl), revokes = most / 4;
-	struct handle *h;
 	int rc;
 
-	rc = handle_start(img->jnl, &t->user, HANDLE_MISC, most - revokes / 16 - 2, 0, revokes, &h);
+	jnl_fill_log(img->jnl);
+	f.most = jnl_max_credits(img->jnl);
+	rc = begin_step(&f);
 	if (rc < 0)
 		return rc;
 	img->recovering = true;
-	rc = orphan_file_open(t);
-	if (rc == 0)
-		rc = orphan_numbers(t, &f.orphans);
-	if (rc == 0)
-		rc = fast_space_open(img, log);
-	sort(f.orphans.ino, f.orphans.count);
+	rc = prepare(&f);
 	if (rc == 0)
 		rc = apply_all(&f);
-	rc = handle_end(h, rc);
+	if (f.h != NULL)
+		rc = handle_end(f.h, rc);
 	fast_space_close(img);
+	fast_lives_close(&f.lives);
 	img->recovering = false;
 	free(f.inodes);
 	free(f.orphans.ino);
 	if (rc == -ENOSPC && jnl_error(img->jnl) != 0)
-		rc = diag_replace(
-		    &img->diag, -EOPNOTSUPP,
-		    "unsupported fast commits: they change more than the %u blocks that "
-		    "a transaction of this log may have",
-		    most);
+		rc = diag_replace(&img->diag, -EOPNOTSUPP,
+				  "unsupported fast commits: one of them changes more than a "
+				  "quarter of the %u blocks that this log has",
+				  f.most);
 	return rc;
 }

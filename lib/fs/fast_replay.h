@@ -6,10 +6,10 @@
 struct fast_log;
 struct task;
 
-/* Applies every record of log in one transaction of the image's journal, which the caller commits
- * by closing it, or gives up by killing it.  Needs img->mb.  -EUCLEAN when a record contradicts the
- * image, -EOPNOTSUPP for ranges of inodes that have no extents, -ENOSPC when the transaction would
- * be larger than the log allows. */
+/* Applies every record of log in the first transaction of the image's journal, which the caller
+ * commits by closing it, or gives up by killing it; when the log is too small, in steps before it
+ * that are committed and home, with the fast commits still in force.  Needs img->mb.  -EUCLEAN when
+ * a record contradicts the image, -EOPNOTSUPP when a single one changes more than a log holds. */
 int fast_replay(struct task *t, const struct fast_log *log);
 
 #endif

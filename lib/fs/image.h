@@ -85,6 +85,9 @@ struct image_opts {
 	void *commit_ctx;
 	const struct policy *policy; /* the caller's; NULL: policy_default */
 	bool noauto_da_alloc;
+	/* Fast commits are applied in steps of about that many blocks; 0: as many as the log has
+	 * room for. */
+	unsigned fast_step;
 };
 
 struct ek_image {

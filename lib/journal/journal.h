@@ -133,13 +133,23 @@ bool jnl_dirty(const struct jnl *j);
  * clean.
  *
  * When fast commits follow (jnl_fast in journal/fast.h), they are left to whoever knows inodes.
- * They must be applied in one transaction, the first one: a log that is closed without it has lost
- * them, one that is killed still has them and is as good as before.
+ * They must be applied in one transaction, the first one, which no handle may restart, or in steps
+ * before it (jnl_fast_step): a log that is closed without it has lost them, one that is killed
+ * still has them and is as good as before.
  *
  * The superblock on disk may have changed: read it again, look at its features again, and clear its
  * RECOVER flag.  Buffers of replayed blocks that the cache holds have the new bytes and are
  * verified again by the next buf_get.  A writer may start handles at once. */
 int jnl_recover(struct jnl *j, uint32_t *count);
+
+/* ---- fast commits that are being applied (steps.c) ---- */
+
+/* The log is empty: the next transaction may fill all of it. */
+void jnl_fill_log(struct jnl *j);
+
+/* Commits what runs and brings it home, with the fast commits that jnl_recover left still in force:
+ * whoever recovers from here on applies all of them again.  No handle may be open. */
+int jnl_fast_step(struct jnl *j);
 
 /* Commits, checkpoints everything and marks the log empty; then frees, whatever happens.  Kind none
  * writes the cache's dirty buffers home.  Returns the first error. */

@@ -94,7 +94,7 @@ journal_of_external=kernel-fc-external-journal.img
 }
 
 @test "an image with fast commits is sound after they were replayed" {
-	for name in kernel-dirty-fastcommit b5-ext4fc; do
+	for name in kernel-dirty-fastcommit b5-ext4fc kernel-fc-clusters kernel-fc-pointers; do
 		unpack "$name"
 		x 0 mkdir "$name.img:/more"
 		clean "$name.img"
