@@ -42,12 +42,13 @@ static bool reclaim(struct pagecache *pc, size_t n)
 	return given != 0;
 }
 
-/* Reclaims clean folios, then waits for writes, then makes dirty ones clean; false when nothing
+/* Reclaims clean folios, then waits for reads and writes, then makes dirty ones clean; false when nothing
  * of all that gave a page. */
 static bool make_room(struct pagecache *pc, size_t want)
 {
 	if (reclaim(pc, want))
 		return true;
+	reads_wait(pc);
 	return bioq_drain(pc->img->bioq) == 0 && (reclaim(pc, want) || flush_some(pc) == 0);
 }
 

@@ -98,6 +98,7 @@ void pc_close(struct pagecache *pc)
 {
 	if (pc == NULL)
 		return;
+	reads_close(pc);
 	bioq_drain(pc->img->bioq);
 	while (!list_empty(&pc->mappings))
 		mapping_free(list_first(&pc->mappings, struct mapping, all));

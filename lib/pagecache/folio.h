@@ -27,7 +27,8 @@ enum folio_flag {
 	FOLIO_DROPPED = 1 << 2,    /* out of its mapping; freed when its last write is done */
 	FOLIO_ACTIVE = 1 << 3,     /* used since it was last looked at for reclaim */
 	FOLIO_HUGE_STATE = 1 << 4, /* block states do not fit into the folio itself */
-	FOLIO_READAHEAD = 1 << 5   /* who comes here starts the next window of read-ahead */
+	FOLIO_READAHEAD = 1 << 5,  /* who comes here starts the next window of read-ahead */
+	FOLIO_READING = 1 << 6     /* its bytes are on their way from the device */
 };
 
 /* What is known of each block of a folio, one bit a block. */

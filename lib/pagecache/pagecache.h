@@ -20,6 +20,7 @@
 #include "fs/inode.h"
 #include "fs/policy.h"
 #include "pagecache/folio.h"
+#include "pagecache/reads.h"
 
 /* Happens at every n-th occasion; every == 0: never. */
 struct pc_fault {
@@ -88,6 +89,8 @@ struct pagecache {
 	unsigned max_order;
 	uint32_t ra_pages, ra_request; /* as in pc_config */
 	uint32_t writes_in_flight;     /* bios of data */
+	struct read_batch *reads[2];   /* reads.c */
+	uint64_t read_batches;         /* that were begun */
 	struct pc_faults faults;
 	struct pc_pace pace;
 	struct flush_run *run; /* NULL without a pace */
@@ -198,6 +201,8 @@ int backing_restore(struct task *t, struct folio *f, bool contents);
 
 static inline int folio_back(struct task *t, struct folio *f, bool contents)
 {
+	if ((f->flags & FOLIO_READING) != 0)
+		reads_wait_for(f->map->pc, f);
 	return f->data != NULL ? 0 : backing_restore(t, f, contents);
 }
 

@@ -20,14 +20,21 @@
 #include "pagecache/pagecache.h"
 
 #define FAULT_MISSES 100u /* more of them than hits, and a fault reads nothing around it */
-#define VECTORS      64u
 
 /* ---- filling ---- */
 
-static int read_vectors(struct pagecache *pc, uint64_t at, const struct iovec *iov, unsigned n)
+/* With a batch, later. */
+static int read_vectors(struct pagecache *pc, struct read_batch *b, uint64_t at,
+			const struct iovec *iov, unsigned n)
 {
-	int rc = n != 0 ? dev_readv(pc->img->dev, at, iov, n) : 0;
+	int rc = -ENOSPC;
 
+	if (n == 0)
+		return 0;
+	if (b != NULL)
+		rc = reads_add(b, at, iov, n);
+	if (rc < 0)
+		rc = dev_readv(pc->img->dev, at, iov, n);
 	if (rc == 0)
 		for (unsigned i = 0; i < n; i++)
 			count(pc->counters, COUNTER_DISK_RD_SECT, iov[i].iov_len >> 9);
@@ -35,13 +42,13 @@ static int read_vectors(struct pagecache *pc, uint64_t at, const struct iovec *i
 }
 
 /* A run of blocks into the folios that hold it, those that are still there. */
-static int fill_run(struct mapping *m, const struct map *run)
+static int fill_run(struct mapping *m, struct read_batch *b, const struct map *run)
 {
 	struct pagecache *pc = m->pc;
 	unsigned bits = pc_block_bits(pc), n = 0;
 	uint64_t pos = (uint64_t)run->lblk.v << bits, end = pos + ((uint64_t)run->len << bits);
 	uint64_t disk = run->pblk.v << bits, from = disk;
-	struct iovec iov[VECTORS];
+	struct iovec iov[READ_VECTORS];
 	int rc = 0;
 
 	count(pc->counters, COUNTER_DISK_RD_IOS, run->state == MAP_MAPPED);
@@ -54,8 +61,8 @@ static int fill_run(struct mapping *m, const struct map *run)
 
 		if (!gone && run->state != MAP_MAPPED)
 			memset(f->data + (pos - folio_pos(f)), 0, len);
-		if (run->state == MAP_MAPPED && (gone || n == VECTORS)) {
-			rc = read_vectors(pc, from, iov, n);
+		if (run->state == MAP_MAPPED && (gone || n == READ_VECTORS)) {
+			rc = read_vectors(pc, b, from, iov, n);
 			from = disk;
 			n = 0;
 		}
@@ -66,7 +73,7 @@ static int fill_run(struct mapping *m, const struct map *run)
 		if (gone)
 			from = disk;
 	}
-	return rc < 0 ? rc : read_vectors(pc, from, iov, n);
+	return rc < 0 ? rc : read_vectors(pc, b, from, iov, n);
 }
 
 static void now_up_to_date(struct mapping *m, uint32_t page, uint32_t end)
@@ -82,29 +89,33 @@ static void now_up_to_date(struct mapping *m, uint32_t page, uint32_t end)
 	}
 }
 
-/* Reads the new folios of pages [page, page + n).  Where their blocks lie is not kept: Linux asks
- * again when one is written. */
-static int fill(struct task *t, struct mapping *m, uint32_t page, uint32_t n)
+/* Reads the new folios of pages [page, page + n), which later may mean while the caller goes on.
+ * Where their blocks lie is not kept: Linux asks again when one is written. */
+static int fill(struct task *t, struct mapping *m, uint32_t page, uint32_t n, bool later)
 {
 	unsigned bits = pc_block_bits(m->pc);
 	uint64_t at = ((uint64_t)page << PAGE_BITS) >> bits;
 	uint64_t end = ((uint64_t)(page + n) << PAGE_BITS) >> bits;
+	struct read_batch *b;
 	int rc = 0;
 
-	if (inode_is_inline(m->inode)) /* whoever reads the folio takes the bytes from there */
+	if (n == 0 || inode_is_inline(m->inode)) /* whoever reads such a folio finds the bytes */
 		return 0;
+	b = later ? reads_begin(m->pc) : NULL;
 	/* Data of these places may still be on its way out. */
-	if (n != 0 && m->pc->writes_in_flight != 0)
+	if (m->pc->writes_in_flight != 0)
 		rc = bioq_drain(m->pc->img->bioq);
 	while (rc == 0 && at < end) {
 		struct map run = {.lblk = {(uint32_t)at}, .len = (uint32_t)(end - at)};
 
 		rc = map_lookup(t, m->inode, &run);
 		if (rc == 0)
-			rc = fill_run(m, &run);
+			rc = fill_run(m, b, &run);
 		at += run.len;
 	}
-	if (rc == 0)
+	if (b != NULL)
+		reads_send(b, m, page, n, rc);
+	else if (rc == 0)
 		now_up_to_date(m, page, page + n);
 	return rc;
 }
@@ -144,7 +155,7 @@ static int read_singles(struct task *t, struct mapping *m, uint32_t page, uint32
 		struct folio *f = mapping_find(m, at);
 
 		if (f != NULL) {
-			rc = fill(t, m, first, at - first);
+			rc = fill(t, m, first, at - first, false);
 			at = first = f->index + folio_pages(f);
 			continue;
 		}
@@ -155,7 +166,7 @@ static int read_singles(struct task *t, struct mapping *m, uint32_t page, uint32
 			f->flags |= FOLIO_READAHEAD;
 		at += step;
 	}
-	filled = at > first ? fill(t, m, first, at - first) : 0;
+	filled = fill(t, m, first, at - first, false);
 	return rc < 0 ? rc : filled;
 }
 
@@ -189,7 +200,7 @@ static int read_window(struct task *t, struct mapping *m, struct readahead *ra)
 			f->flags |= FOLIO_READAHEAD;
 		at += folio_pages(f);
 	}
-	filled = fill(t, m, first, at - first);
+	filled = fill(t, m, first, at - first, true);
 	if (rc == 0)
 		rc = filled;
 	if (rc == 0 && met && ra->size > at - first)
@@ -274,7 +285,8 @@ int readahead_mark(struct task *t, struct mapping *m, struct readahead *ra, stru
 {
 	uint32_t most = largest(m, ra, want), expected, gap, end, whole;
 
-	if ((f->flags & FOLIO_READAHEAD) == 0 || f->writes != 0)
+	if ((f->flags & FOLIO_READAHEAD) == 0 ||
+	    (f->writes != 0 && (f->flags & FOLIO_READING) == 0))
 		return 0;
 	f->flags &= (uint8_t)~FOLIO_READAHEAD;
 	expected = (ra->start + ra->size - ra->async_size) & ~(folio_pages(f) - 1);
