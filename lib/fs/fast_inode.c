@@ -85,12 +85,22 @@ static void merge_block(uint8_t *slot, const uint8_t *raw, bool was_used)
 	}
 }
 
+/* Folders are counted in their parents as their names come and go, and not by what the record has:
+ * one that is here already has its count. */
+static bool keeps_links(const struct inode_raw *slot, const struct inode_raw *record)
+{
+	return S_ISDIR(le16_get(slot->i_mode)) && S_ISDIR(le16_get(record->i_mode)) &&
+	       memcmp(&slot->i_generation, &record->i_generation, sizeof(slot->i_generation)) == 0;
+}
+
 /* The link to the next orphan belongs to a list that fast commits do not change. */
 static void merge(const struct geom *g, ek_inum ino, uint8_t *slot, const struct fast_record *r,
 		  bool was_used)
 {
 	struct inode_raw *raw = (struct inode_raw *)(void *)slot;
 	le32 dtime = was_used ? raw->i_dtime : le32_make(0);
+	le16 links = raw->i_links_count;
+	bool keep = was_used && keeps_links(raw, (const struct inode_raw *)(const void *)r->raw);
 
 	merge_block(slot, r->raw, was_used);
 	if (!was_used)
@@ -98,6 +108,8 @@ static void merge(const struct geom *g, ek_inum ino, uint8_t *slot, const struct
 	memcpy(slot, r->raw, I_BLOCK);
 	memcpy(slot + BEHIND_BLOCK, r->raw + BEHIND_BLOCK, r->raw_len - BEHIND_BLOCK);
 	raw->i_dtime = dtime;
+	if (keep)
+		raw->i_links_count = links;
 	inode_seal(g, ino, slot);
 }
 

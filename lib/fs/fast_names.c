@@ -106,10 +106,10 @@ static int name_inode(struct fast *f, const struct fast_record *r, struct ek_ino
 		return diag_set(&t->img->diag, -EUCLEAN,
 				"corrupt fast commit: inode %u is a folder and gets a second name",
 				r->ino);
-	if (r->tag == JBD2_FC_CREATE)
-		inode->rec.links = is_dir ? 2 : 1;
 	if (r->tag == JBD2_FC_CREATE && is_dir)
 		rc = is_made(f, r, dir, inode);
+	if (rc == 0 && r->tag == JBD2_FC_CREATE)
+		inode->rec.links = is_dir ? 2 : 1;
 	if (rc == 0 && r->tag == JBD2_FC_CREATE && is_dir)
 		rc = make_dir(t, inode, dir);
 	if (rc >= 0)
