@@ -128,8 +128,18 @@ static int write_slot(struct task *t, struct ek_inode *inode, const struct fast_
 	return rc;
 }
 
+/* The record leaves nothing of the map that the inode has: it is mapped in another way, or in none.
+ */
+static bool maps_anew(const struct ek_inode *inode, const struct inode_raw *record)
+{
+	uint32_t ways = INODE_EXTENTS | INODE_INLINE_DATA;
+
+	return ((inode->rec.flags ^ le32_get(record->i_flags)) & ways) != 0 ||
+	       ((uint32_t)(inode->rec.mode ^ le16_get(record->i_mode)) & S_IFMT) != 0;
+}
+
 /* What the inode has now stays its own, whatever the records after this one take away. */
-static int keep_blocks(struct task *t, ek_inum ino)
+static int keep_blocks(struct task *t, ek_inum ino, const struct inode_raw *record)
 {
 	struct ek_inode *inode;
 	uint64_t blocks = 0;
@@ -137,8 +147,11 @@ static int keep_blocks(struct task *t, ek_inum ino)
 
 	if (rc < 0)
 		return rc;
-	if (is_mapped(inode))
+	if (is_mapped(inode)) {
 		rc = fast_walk_map(t, inode, keep_run, &blocks);
+		if (rc == 0 && maps_anew(inode, record))
+			rc = map_remove(t, inode, (ek_lblk){0}, (ek_lblk){UINT32_MAX});
+	}
 	inode_put(t, inode);
 	return rc;
 }
@@ -151,7 +164,7 @@ int fast_set_inode(struct task *t, ek_inum ino, const struct fast_record *r)
 	int rc = fast_in_use(t, ino, &used);
 
 	if (rc == 0)
-		rc = used ? keep_blocks(t, ino) : take_number(t, ino, le16_get(raw->i_mode));
+		rc = used ? keep_blocks(t, ino, raw) : take_number(t, ino, le16_get(raw->i_mode));
 	if (rc == 0)
 		rc = inode_make(t->img, ino, &inode);
 	if (rc < 0)
