@@ -42,8 +42,8 @@ static bool reclaim(struct pagecache *pc, size_t n)
 	return given != 0;
 }
 
-/* Reclaims clean folios, then waits for reads and writes, then makes dirty ones clean; false when nothing
- * of all that gave a page. */
+/* Reclaims clean folios, then waits for reads and writes, then makes dirty ones clean; false when
+ * nothing of all that gave a page. */
 static bool make_room(struct pagecache *pc, size_t want)
 {
 	if (reclaim(pc, want))
