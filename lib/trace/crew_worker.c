@@ -209,8 +209,10 @@ void worker_push(struct worker *w)
 	pthread_mutex_lock(&w->queue);
 	w->pushed++;
 	pthread_cond_signal(&w->more);
-	while (w->pushed - w->done >= BATCHES)
-		pthread_cond_wait(&w->less, &w->queue);
+	if (w->pushed - w->done >= BATCHES) {
+		while (w->pushed - w->done > BATCHES / 2)
+			pthread_cond_wait(&w->less, &w->queue);
+	}
 	pthread_mutex_unlock(&w->queue);
 }
 
