@@ -47,7 +47,7 @@ struct pending {
 	uint32_t tid;
 	struct pending_run {
 		ek_pblk pblk;
-		uint32_t len;
+		uint32_t len; /* clusters */
 	} * runs;
 	size_t count, cap;
 };
