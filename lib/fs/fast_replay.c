@@ -24,6 +24,7 @@
  * - A folder that has its name already is not made again, and a name that leads elsewhere by now is
  *   not removed.
  * - Blocks, links and counts are settled at the end, whatever they were in between.
+ * A record that is refused after a step leaves what the steps before it made, and the fast commits.
  */
 #include "fs/fast_replay.h"
 
