@@ -51,7 +51,7 @@ struct ek_image_options {
 	size_t size;         /* sizeof(struct ek_image_options) */
 	unsigned flags;      /* enum ek_image_flag, or'ed */
 	uint64_t offset;     /* bytes before the filesystem */
-	uint64_t cache;      /* bytes of metadata kept in memory, 0: 64 MiB */
+	uint64_t cache;      /* bytes of metadata kept in memory; 0: 64 MiB, 16 for readers */
 	struct ek_time now;  /* timestamps of changes; 0: the host's clock at open */
 	const char *journal; /* file or device with an external journal; NULL: looked for by UUID
 			      * when the image is a block device */

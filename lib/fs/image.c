@@ -29,7 +29,8 @@
 #include "io/dev.h"
 #include "journal/fast.h"
 
-#define DEFAULT_CACHE ((size_t)64 << 20)
+#define WRITER_CACHE ((size_t)64 << 20)
+#define READER_CACHE ((size_t)16 << 20) /* walks come by once: less memory is touched first */
 
 void task_init(struct task *t, struct ek_image *img)
 {
@@ -42,7 +43,8 @@ void task_init(struct task *t, struct ek_image *img)
 
 static int load_layers(struct ek_image *img)
 {
-	size_t cache = img->opts.cache_bytes != 0 ? img->opts.cache_bytes : DEFAULT_CACHE;
+	size_t usual = img->writable ? WRITER_CACHE : READER_CACHE;
+	size_t cache = img->opts.cache_bytes != 0 ? img->opts.cache_bytes : usual;
 	int rc = buf_cache_open(img->dev, &img->geom, cache, &img->diag, &img->cache);
 
 	if (rc < 0)

@@ -72,7 +72,7 @@ struct image_opts {
 	uint64_t offset;          /* of the filesystem inside the device */
 	unsigned cpus;            /* 1 */
 	uint32_t commit_interval; /* seconds, 5 */
-	size_t cache_bytes;       /* metadata buffers, 64 MiB when 0 */
+	size_t cache_bytes;       /* metadata buffers; 0: 64 MiB, 16 for readers */
 	struct ek_time now;       /* the clock to begin with */
 	uint32_t tick_ns;         /* see ek_image.tick_ns */
 	uint32_t tick_phase;      /* the same */
