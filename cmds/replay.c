@@ -16,7 +16,7 @@
 
 struct replay_opts {
 	int clock;
-	struct opt_list set;
+	struct opt_list set, fault;
 	struct opt_num memory, background, dirty, hz, phase;
 	const char *stop_after, *initial, *extents, *root, *compare, *umask, *policy, *region,
 	    *pace, *threads;
@@ -59,6 +59,9 @@ static const struct opt replay_options[] = {
     OPT_TEXT(T, threads, 0, "threads", N_("N|trace"),
 	     N_("that many workers, or one for each thread of the trace; usually everything runs "
 		"in turn, and gives the same bytes every time")),
+    OPT_LIST(T, fault, 0, "fault", N_("locate:N|copy:N"),
+	     N_("every N-th write to an inline file does not find its inode's block, or meets the "
+		"end of the program's memory: see the switch inline of extkit policy")),
     OPT_FLAG(T, nodelalloc, 0, "nodelalloc", N_("allocate when data are written to the cache")),
     OPT_FLAG(T, dioread_lock, 0, "dioread-lock", N_("allocate written extents, as older ext4 did")),
     OPT_FLAG(T, no_stores, 0, "no-stores", N_("leave stores through mappings out")),
@@ -110,6 +113,27 @@ static int set_pace(struct run *run, const char *text, struct ek_replay_options 
 		return fail_usage(run, _("--pace: '%s' is not EXTENT:PAGE in nanoseconds"), text);
 	opt->pace_extent_ns = extent;
 	opt->pace_page_ns = page;
+	return EXIT_DONE;
+}
+
+static int set_faults(struct run *run, const struct opt_list *list, struct ek_replay_options *opt)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const char *colon = strchr(list->v[i], ':');
+		size_t n = colon != NULL ? (size_t)(colon - list->v[i]) : 0;
+		bool copy = n == 4 && strncmp(list->v[i], "copy", n) == 0;
+		unsigned long every = 0;
+		char *end = NULL;
+
+		errno = 0;
+		if (copy || (n == 6 && strncmp(list->v[i], "locate", n) == 0))
+			every = strtoul(colon + 1, &end, 10);
+		if (every == 0 || every > UINT32_MAX || errno != 0 || *end != '\0' ||
+		    colon[1] < '0' || colon[1] > '9')
+			return fail_usage(run, _("--fault: '%s' is neither locate:N nor copy:N"),
+					  list->v[i]);
+		*(copy ? &opt->fault_copy_every : &opt->fault_locate_every) = (uint32_t)every;
+	}
 	return EXIT_DONE;
 }
 
@@ -210,6 +234,8 @@ static int fill(struct run *run, struct ek_replay_options *opt)
 		code = set_umask(run, o->umask, opt);
 	if (code == EXIT_DONE)
 		code = set_pace(run, o->pace, opt);
+	if (code == EXIT_DONE)
+		code = set_faults(run, &o->fault, opt);
 	if (code == EXIT_DONE)
 		code = set_threads(run, o->threads, opt);
 	opt->flags = flags_of(o);

@@ -106,6 +106,11 @@ struct ek_replay_options {
 	 * gives the same bytes every time.  EK_THREADS_TRACE: one for each thread of the trace.
 	 * What names files, or works on several, waits for all before it. */
 	uint32_t threads;
+	/* What goes wrong at every so manieth write to an inline file, 0: never.  locate: the block
+	 * of the inode cannot be had when the write ends; copy: the program's memory ends in the
+	 * middle of what is copied.  To see what the generations of the switch inline do about it.
+	 */
+	uint32_t fault_locate_every, fault_copy_every;
 };
 
 /* One fact.  group: "op", "counter", "mark", "handle", "folio", "extent", "time", "failed",

@@ -210,6 +210,8 @@ static int check_no_image(struct replay *rp, const char *target)
 		what = "a number of threads";
 	else if (o->pace_extent_ns != 0 || o->pace_page_ns != 0)
 		what = "a pace";
+	else if (o->fault_locate_every != 0 || o->fault_copy_every != 0)
+		what = "a fault";
 	else if (folder && (o->policy != NULL || o->nset != 0))
 		what = "a policy";
 	return what == NULL ? 0

@@ -364,6 +364,8 @@ static void set_options(struct image_target *t, const struct ek_replay_options *
 				      .policy = &t->policy};
 	t->pc_config = (struct pc_config){.memory = opt->memory,
 					  .pace = {opt->pace_extent_ns, opt->pace_page_ns},
+					  .faults = {.locate = {.every = opt->fault_locate_every},
+						     .copy = {.every = opt->fault_copy_every}},
 					  .background_pages = opt->background_bytes / PAGE_BYTES,
 					  .dirty_pages = opt->dirty_bytes / PAGE_BYTES};
 	t->umask = opt->umask == 0 ? 022 : opt->umask == UINT32_MAX ? 0 : opt->umask;
