@@ -29,6 +29,36 @@
 #define ENTRIES_MAX 1000000u
 #define BYTES_MAX   ((uint64_t)16 << 30)
 
+/* ---- folders that things are made in ---- */
+
+int export_parent(struct export *x, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+	char *head;
+
+	if (x->parent >= 0 && strncmp(x->parent_path, path, n) == 0 && x->parent_path[n] == '\0') {
+		*name = slash != NULL ? slash + 1 : path;
+		return x->parent;
+	}
+	head = strndup(path, n);
+	if (head == NULL)
+		return -ENOMEM;
+	export_leave_parent(x);
+	x->parent = host_parent(x->root, path, name);
+	x->parent_path = head;
+	return x->parent;
+}
+
+void export_leave_parent(struct export *x)
+{
+	if (x->parent >= 0)
+		close(x->parent);
+	free(x->parent_path);
+	x->parent = -1;
+	x->parent_path = NULL;
+}
+
 /* ---- pass 1 ---- */
 
 static int stop(struct export *x, int rc, const char *what, uint64_t limit)
@@ -44,11 +74,10 @@ static int make_folder(struct export *x, const struct ek_found *f)
 
 	if (f->path_len == 0)
 		return export_remember(&x->folders, f->ino, "");
-	at = host_parent(x->root, f->path, &name);
+	at = export_parent(x, f->path, &name);
 	if (at < 0)
 		return at;
 	rc = mkdirat(at, name, 0700) < 0 ? -errno : 0;
-	close(at);
 	if (rc == 0)
 		rc = export_remember(&x->folders, f->ino, f->path);
 	if (rc == 0)
@@ -109,7 +138,7 @@ static int make_file(struct export *x, const struct ek_found *f, const struct ek
 
 	if (first == NULL && st->bytes > x->opt.max_bytes - x->rep->bytes)
 		return stop(x, -EFBIG, "bytes", x->opt.max_bytes);
-	at = host_parent(x->root, f->path, &name);
+	at = export_parent(x, f->path, &name);
 	if (at < 0)
 		return at;
 	if (first != NULL) {
@@ -121,7 +150,6 @@ static int make_file(struct export *x, const struct ek_found *f, const struct ek
 		if (rc == 0 && st->links > 1)
 			rc = note_name(x, f);
 	}
-	close(at);
 	return rc;
 }
 
@@ -134,7 +162,7 @@ static int make_node(struct export *x, const struct ek_found *f, const struct ek
 		export_issue(x, EK_ISSUE_SKIPPED, 0, f->path, "a device node, pipe or socket");
 		return 0;
 	}
-	at = host_parent(x->root, f->path, &name);
+	at = export_parent(x, f->path, &name);
 	if (at < 0)
 		return at;
 	rc = mknodat(at, name, st->mode & (S_IFMT | 0777), makedev(st->dev_major, st->dev_minor));
@@ -142,7 +170,6 @@ static int make_node(struct export *x, const struct ek_found *f, const struct ek
 	if (rc == 0 && (x->opt.flags & EK_EXPORT_OWNER) != 0 &&
 	    fchownat(at, name, st->uid, st->gid, AT_SYMLINK_NOFOLLOW) < 0)
 		rc = -errno;
-	close(at);
 	x->rep->nodes += rc == 0 ? 1 : 0;
 	return rc;
 }
@@ -258,6 +285,7 @@ static void release(struct export *x)
 	free(x->links.v);
 	free(x->folders.v);
 	free(x->piece);
+	export_leave_parent(x);
 	if (x->root >= 0)
 		close(x->root);
 }
@@ -276,7 +304,7 @@ static void take_options(struct export *x, const struct ek_export_options *opt)
 int ek_export(struct ek_inode *inode, const char *dest, const struct ek_export_options *opt,
 	      struct ek_export_report **ret)
 {
-	struct export x = {.img = inode->img, .root = -1};
+	struct export x = {.img = inode->img, .root = -1, .parent = -1};
 	struct diag *d = &inode->img->session->ctx->diag;
 	int rc;
 

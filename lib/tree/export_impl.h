@@ -33,7 +33,8 @@ struct export
 	struct ek_export_report *rep;
 	struct ek_export_issue *issues;
 	size_t issues_cap;
-	int root;
+	int root, parent; /* parent: of what was made last, or -1; export_parent's */
+	char *parent_path;
 	uint64_t entries;
 	struct list_of_later links, folders;
 	struct hash names;
@@ -48,6 +49,11 @@ void export_failed(struct export *x, int error, const char *path);
 
 /* For a later pass; path is copied. */
 int export_remember(struct list_of_later *l, ek_inum ino, const char *path);
+
+/* The folder of the tree that path is in, as host_parent; open until the next call or
+ * export_leave_parent: things that are made one after another are mostly in one. */
+int export_parent(struct export *x, const char *path, const char **name);
+void export_leave_parent(struct export *x);
 
 /* Passes 2 and 3. */
 void export_links(struct export *x);

@@ -44,7 +44,7 @@ static int place_link(struct export *x, struct ek_inode *inode, const char *path
 	struct ek_stat st = {.size = sizeof(st)};
 	struct timespec times[2];
 	const char *name;
-	int at = host_parent(x->root, path, &name), rc;
+	int at = export_parent(x, path, &name), rc;
 
 	if (at < 0)
 		return at;
@@ -57,7 +57,6 @@ static int place_link(struct export *x, struct ek_inode *inode, const char *path
 	if (rc == 0 && (x->opt.flags & EK_EXPORT_OWNER) != 0 &&
 	    fchownat(at, name, st.uid, st.gid, AT_SYMLINK_NOFOLLOW) < 0)
 		rc = -errno;
-	close(at);
 	x->rep->links += rc == 0 ? 1 : 0;
 	return rc;
 }

@@ -14,7 +14,7 @@ struct ek_stat;
  * errno.  No link, mount point or ".." is gone through.  *name gets the last part. */
 int host_parent(int root, const char *path, const char **name);
 
-/* Copies the file's data to fd; holes stay holes.  buf has cap bytes. */
+/* Copies the file's data to fd, which is empty; holes stay holes.  buf has cap bytes. */
 int host_copy(struct ek_inode *inode, uint64_t size, int fd, void *buf, size_t cap);
 
 /* Owner, attributes, mode and times, in the order in which none undoes another.  flags: enum
