@@ -69,7 +69,10 @@ COMMAND(import) = {
 	"there "
 	"under a name of theirs is replaced, folders are joined. Each file appears whole or not at "
 	"all. Sources are checked to their ends before anything is changed, standard input "
-	"excepted."),
+	"excepted.\n\nEntries come in the order of the source and are not one step: when the "
+	"command "
+	"is killed or fails, an image with a journal is sound and has what came before; without a "
+	"journal 'undo' brings back what was before a command that was killed."),
     .options = import_options,
     .examples = import_examples,
     .min_args = 2,

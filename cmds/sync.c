@@ -137,11 +137,19 @@ COMMAND(sync) = {
 	"already is not touched, and an image that is equal is only read, unless SOURCE is -; of "
 	"what differs in mode, owner, time, attributes, flags or "
 	"project just that is set; what differs in contents is replaced, each file whole or not "
-	"at all. What the source has not goes at the end, and so does what options leave out of "
-	"it: names that --exclude matches, attributes with --no-xattrs. Nothing goes when entries "
-	"have failed with --keep-going. lost+found in the root is left alone, with what is in "
-	"it.\n\nTimes of access and creation are not compared. Sources are checked to their ends "
-	"before anything is changed, standard input excepted."),
+	"at all. A file that the image has under another name is not written again: it gets the "
+	"new "
+	"name.\n\nWhat the source has not goes first, to make room, but a file that may have moved "
+	"only when it has its new name; with - and --keep-going everything goes at the end, and "
+	"nothing when entries have failed. What options leave out of the source goes too: names "
+	"that "
+	"--exclude matches, attributes with --no-xattrs. lost+found in the root is left alone, "
+	"with "
+	"what is in it.\n\nTimes of access and creation are not compared. Sources are checked to "
+	"their ends before anything is changed, standard input excepted. When the command is "
+	"killed, "
+	"an image with a journal is sound and has each step whole or not at all, and a second run "
+	"ends what was begun; without a journal 'undo' brings back what was before."),
     .options = sync_options,
     .examples = sync_examples,
     .min_args = 2,

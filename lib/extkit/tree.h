@@ -142,8 +142,14 @@ typedef int ek_sync_fn(void *arg, const struct ek_sync_step *step);
 /* Makes the folder path of the image (made when it is missing) equal to what ek_import_tree would
  * put into an empty one, and touches nothing that is so already; *tree names one source.  Of what
  * differs in other than contents just that is set, and attributes that the source has not go; what
- * differs in contents is replaced, each file whole or not at all.  What the source has not goes
- * last, and stays when entries have failed (EK_TREE_KEEP_GOING), since it may be theirs.
+ * differs in contents is replaced, each file whole or not at all.  A new name of a file whose inode
+ * the image has under another one, equal in everything, becomes a name of it ("link").
+ *
+ * What the source has not goes first, so that the image needs no room for both, except files of the
+ * length and time of a new name, which may have moved: those go last, with the folders they are in.
+ * Everything goes last when the source is "-" or entries may fail (EK_TREE_KEEP_GOING), and stays
+ * when some have, since it may be theirs.  Killed between two steps, an image with a journal has
+ * those before, and a second call does the rest.
  *
  * lost+found in the root is neither changed nor removed, nor is what is in it.  Times of access and
  * creation are not compared.  A second call with the same source changes nothing, an archive that

@@ -17,6 +17,10 @@ struct diff_node {
 	struct diff_node *other;  /* of an inode's first name: that of the second tree's inode */
 	uint64_t spooled;         /* where its contents lie in the spool */
 	bool met;                 /* the second tree has it */
+	/* of sync alone */
+	uint32_t coming; /* S_IFMT bits of what the source has there, 0 for nothing */
+	bool wanted;     /* it may be a new name's, or has such a file below */
+	bool gone;       /* it was removed before the source was followed */
 };
 
 struct diff {

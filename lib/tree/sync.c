@@ -3,9 +3,10 @@
  * A folder of an image made equal to a source.
  *
  * 1. The names that are below the folder are gathered, with all but contents.
- * 2. Each entry of the source is compared with what is under its name, and what differs is changed.
- * 3. Names that the source did not mention go.
- * 4. Folders whose names changed get the source's times.
+ * 2. The source's names are read, and what it has not goes (sync_first.c).
+ * 3. Each entry of the source is compared with what is under its name, and what differs is changed.
+ * 4. Names that are still there and were not mentioned go.
+ * 5. Folders whose names changed get the source's times.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,6 +72,8 @@ static int gather(struct sync *y)
 	ek_inode_close(inode);
 	if (rc == 0)
 		rc = diff_gather(&y->diff);
+	if (rc == 0)
+		rc = sync_index(y);
 	if (rc < 0)
 		return rc;
 	y->spare = spares(y, &st);
@@ -93,6 +96,8 @@ static int take_source(struct sync *y)
 		return rc;
 	rc = gather(y);
 	if (rc == 0)
+		rc = sync_remove_first(y);
+	if (rc == 0)
 		rc = feed_source(&y->feed, s);
 	s->ops->close(s);
 	return rc;
@@ -100,17 +105,11 @@ static int take_source(struct sync *y)
 
 /* ---- what is over ---- */
 
-/* What is below a name that goes, goes with it: only that one hangs in a folder that stays. */
-static int remove_one(struct sync *y, const char *name)
+int sync_remove(struct sync *y, const char *name)
 {
-	const struct sync_place *up = sync_above(y, name);
+	int rc = sync_tell(y, name, "remove");
 	const char *path;
-	int rc;
 
-	if (up == NULL || up->fresh || !S_ISDIR(up->type) ||
-	    (y->spare && strcmp(name, "lost+found") == 0))
-		return 0;
-	rc = sync_tell(y, name, "remove");
 	if (rc < 0)
 		return rc;
 	path = put_path(&y->put, name);
@@ -118,9 +117,20 @@ static int remove_one(struct sync *y, const char *name)
 	return rc < 0 ? rc : sync_touch(y, name);
 }
 
+/* What is below a name that goes, goes with it: only that one hangs in a folder that stays. */
+static int remove_one(struct sync *y, const char *name)
+{
+	const struct sync_place *up = sync_above(y, name);
+
+	if (up == NULL || up->fresh || !S_ISDIR(up->type) ||
+	    (y->spare && strcmp(name, "lost+found") == 0))
+		return 0;
+	return sync_remove(y, name);
+}
+
 /* Any file that begins with zeros, a disk of another kind too, looks like an archive without
  * entries. */
-static int refuse_nothing(struct sync *y)
+int sync_refuse_nothing(struct sync *y)
 {
 	return diag_set(&y->ctx->diag, -EINVAL,
 			"refused: %s: it holds no names, not that of its start either: all of %s "
@@ -138,7 +148,7 @@ static int remove_rest(struct sync *y)
 	if ((y->flags & EK_SYNC_KEEP) != 0 || y->rep->r.failed != 0)
 		return 0;
 	if (y->rep->r.entries == 0)
-		return refuse_nothing(y);
+		return sync_refuse_nothing(y);
 	rc = diff_rest(&y->diff, &rest, &n);
 	if (rc < 0)
 		return rc;

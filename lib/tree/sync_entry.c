@@ -21,7 +21,7 @@
 enum word {
 	WORD_MODE = 1 << 0,
 	WORD_OWNER = 1 << 1,
-	WORD_TIME = 1 << 2,
+	WORD_TIME = SYNC_TIME,
 	WORD_XATTRS = 1 << 3,
 	WORD_FLAGS = 1 << 4,
 	WORD_PROJECT = 1 << 5,
@@ -157,11 +157,19 @@ static bool is_same_second(const struct sync *y, const struct sync_place *at,
 	return y->put.img->geom.inode_size == 128 && at->was->inode->e.mtime.sec == e->mtime.sec;
 }
 
+/* What the entry's contents are read from: where they wait, if they do. */
+static struct tree_source *readable(struct waiting *w, struct tree_source *s)
+{
+	static const struct tree_source_ops ops = {.read = waiting_read};
+
+	w->s = (struct tree_source){.ops = &ops, .diag = s->diag};
+	return w->fd >= 0 ? &w->s : s;
+}
+
 /* y->words; w->fd is open when the contents wait there. */
 static int compare(struct sync *y, struct sync_place *at, struct tree_source *s,
 		   const struct tree_entry *e, struct waiting *w)
 {
-	static const struct tree_source_ops ops = {.read = waiting_read};
 	int rc;
 
 	y->words = 0;
@@ -170,8 +178,7 @@ static int compare(struct sync *y, struct sync_place *at, struct tree_source *s,
 		if (w->fd < 0)
 			return w->fd;
 	}
-	w->s = (struct tree_source){.ops = &ops, .diag = s->diag};
-	y->diff.b = w->fd >= 0 ? &w->s : s;
+	y->diff.b = readable(w, s);
 	rc = diff_entry(&y->diff, at->was, e);
 	y->diff.b = NULL;
 	if ((y->words & WORD_TIME) != 0 && is_same_second(y, at, e))
@@ -260,13 +267,38 @@ static int put_whole(struct sync *y, struct sync_place *at, struct tree_source *
 	return rc < 0 ? rc : sync_made(y, at, e->mode & S_IFMT, 0);
 }
 
+/* A name that is free: perhaps the image has the file already. */
+static int take_new(struct sync *y, struct sync_place *at, struct tree_source *s,
+		    const struct tree_entry *e)
+{
+	struct waiting w = {.fd = -1};
+	struct diff_node *kin = NULL;
+	int rc = 0;
+
+	if (sync_has_kin(y, e)) {
+		if (!s->later && e->has_contents) {
+			w.fd = put_spool(&y->put, s, e);
+			rc = MIN(w.fd, 0);
+		}
+		if (rc == 0)
+			rc = sync_find_kin(y, readable(&w, s), e, &kin);
+	}
+	if (rc >= 0)
+		rc = kin != NULL ? sync_join(y, at, kin) : put_whole(y, at, s, e, w.fd);
+	if (w.fd >= 0)
+		close(w.fd);
+	return rc;
+}
+
 static int take_other(struct sync *y, struct sync_place *at, struct tree_source *s,
 		      const struct tree_entry *e)
 {
 	struct waiting w = {.fd = -1};
 	int rc = 0;
 
-	if (at->type == 0 || at->fresh || at->told)
+	if (at->type == 0)
+		return take_new(y, at, s, e);
+	if (at->fresh || at->told)
 		return put_whole(y, at, s, e, -1);
 	rc = compare(y, at, s, e, &w);
 	if (rc == 0 && (y->words & WORD_WHOLE) != 0)

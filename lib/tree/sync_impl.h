@@ -30,6 +30,14 @@ struct sync_place {
 	char path[];
 };
 
+/* An inode of the image, by length and time of change. */
+struct sync_kin {
+	struct hash_node node;
+	struct diff_node *of;
+};
+
+#define SYNC_TIME (1u << 2) /* of sync.words: the time of change differs */
+
 struct sync {
 	struct ek_ctx *ctx;
 	struct diff diff; /* a is the image */
@@ -40,6 +48,11 @@ struct sync {
 	struct sync_place **touched;
 	size_t ntouched, touched_cap;
 	uint64_t made; /* inodes so far, for their numbers in places */
+	struct hash kins;
+	struct sync_kin *kin;
+	struct diff_node joined; /* stands for the names that sync_join made */
+	char *above;
+	size_t above_cap;
 	unsigned words;
 	unsigned flags;
 	bool spare; /* lost+found is there and is left alone */
@@ -80,7 +93,34 @@ int sync_entry(void *arg, struct tree_source *s, struct tree_entry *e);
 /* Collects what differs: an ek_diff_fn. */
 int sync_collect(void *arg, const struct ek_difference *d);
 
+/* ---- sync_move.c ---- */
+
+/* Finds inodes from here on. */
+int sync_index(struct sync *y);
+
+/* Notes that an entry with a new name may be found. */
+void sync_want(struct sync *y, const struct tree_entry *e);
+
+/* Whether it is worth to look for the entry's contents in the image. */
+bool sync_has_kin(const struct sync *y, const struct tree_entry *e);
+
+/* *ret stays as it is when there is none. */
+int sync_find_kin(struct sync *y, struct tree_source *s, const struct tree_entry *e,
+		  struct diff_node **ret);
+
+/* The name becomes one of that inode's. */
+int sync_join(struct sync *y, struct sync_place *at, struct diff_node *n);
+
+/* ---- sync_first.c ---- */
+
+/* Removes what the source has not, where its names can be read twice and nothing may fail. */
+int sync_remove_first(struct sync *y);
+
 /* ---- sync.c ---- */
+
+/* A name that goes, with what is below. */
+int sync_remove(struct sync *y, const char *name);
+int sync_refuse_nothing(struct sync *y);
 
 int sync_tell(struct sync *y, const char *path, const char *action);
 

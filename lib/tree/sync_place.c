@@ -178,6 +178,9 @@ void sync_forget(struct sync *y)
 	while ((h = hash_pop(&y->places, &at)) != NULL)
 		free(hash_entry(h, struct sync_place, node));
 	hash_free(&y->places);
+	hash_free(&y->kins);
+	free(y->kin);
+	free(y->above);
 	free(y->touched);
 	y->touched = NULL;
 }

@@ -360,3 +360,63 @@ blocks() {
 	x 0 sync --json t a.img
 	equal "$(json 'd["changes"]')" "[]"
 }
+
+@test "a further name that sorts first, and a file that moved, are not written again" {
+	mkdir -p t/d
+	head -c 3M /dev/urandom >t/d/old
+	head -c 3M /dev/urandom >t/gone
+	x 0 create --size auto --from t a.img
+	cp a.img b.img
+	x 0 map a.img:/d/old
+	old=$out
+	x 0 map a.img:/gone
+	gone=$out
+	ln t/d/old t/d/a && mkdir t/new && mv t/gone t/new/there
+	equal "$(steps t a.img)" "$(printf '%s\n' set:. set:d link:d/a remove:gone make:new link:new/there | sort -t: -k2)"
+	synced t a.img # there is no room for either a second time
+	x 0 map a.img:/d/a
+	equal "$out" "$old"
+	x 0 map a.img:/new/there
+	equal "$out" "$gone"
+	x 0 stat a.img:/d/old
+	has "$out" "2"
+	need tar
+	tar -C t --format=pax --numeric-owner -cf t.tar .
+	"$EXTKIT" sync - b.img <t.tar
+	clean b.img
+	x 0 diff t.tar b.img
+	# equal in length and time, but another file: it is one of its own
+	echo one >t/x && echo two >t/y && touch -r t/x t/y
+	x 0 create -f --size auto --free 1M --from t a.img
+	echo two >t/a && touch -r t/x t/a && rm t/x && cp -p t/y t/z
+	synced t a.img
+	x 0 stat --json a.img:/y
+	need_json
+	equal "$(json 'd["links"]')" 1
+}
+
+@test "what is gone makes room for what comes" {
+	mkdir -p t/e/f
+	head -c 9M /dev/urandom >t/d1
+	head -c 9M /dev/urandom >t/e/f/one
+	echo keep >t/e/two
+	x 0 create --size auto --from t a.img
+	mv t/e/two t/two && rm -r t/e t/d1
+	head -c 12M /dev/urandom >t/z
+	synced t a.img
+	# through a pipe the names that come are not known before
+	rm t/z && head -c 12M /dev/urandom >t/y
+	need tar
+	tar -C t --format=pax --numeric-owner -cf t.tar .
+	cp a.img b.img
+	"$EXTKIT" sync - b.img <t.tar 2>err && false
+	has "$(<err)" "space"
+	clean b.img
+	x 0 sync t.tar a.img
+	clean a.img
+	x 0 diff t.tar a.img
+	# nothing goes first when something may fail
+	printf '#spec 1\n./a data=a\n./b time=99999999999 data=b\n' >a.spec
+	x 8 sync --keep-going a.spec a.img
+	x 0 cat a.img:/two
+}
