@@ -190,6 +190,16 @@ int bioq_unplug(struct bioq *q)
 	return 0;
 }
 
+void bioq_sleep(struct bioq *q)
+{
+	plug_pull(&q->plug);
+}
+
+uint64_t bioq_sent(const struct bioq *q)
+{
+	return q->plugs != 0 ? q->plug.sent + 1 : 0;
+}
+
 static uint64_t length(const struct iovec *iov, unsigned n)
 {
 	uint64_t len = 0;

@@ -45,6 +45,12 @@ void bioq_close(struct bioq *q);
 void bioq_plug(struct bioq *q);
 int bioq_unplug(struct bioq *q);
 
+/* The submitter has to sleep: Linux sends what waits then, and counts requests accordingly.  Ours
+ * go on waiting. */
+void bioq_sleep(struct bioq *q);
+/* A number that changes whenever Linux would have sent what waited; without a plug 0. */
+uint64_t bioq_sent(const struct bioq *q);
+
 /* Queues one bio of n vectors at byte off.  The memory must stay until done is called (without
  * done: until bioq_drain); the vectors themselves are copied.  Later writes of the same place win.
  * Negative only without memory for the bio itself: then it was not queued, and done is not called.

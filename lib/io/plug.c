@@ -23,7 +23,7 @@ struct part {
 
 void plug_pull(struct plug *p)
 {
-	*p = (struct plug){0};
+	*p = (struct plug){.sent = p->sent + 1};
 }
 
 static bool join(struct plug *p, const struct part *x)
@@ -53,7 +53,7 @@ static void add(struct plug *p, struct counters *c, const struct part *x, bool p
 	if (!plugged)
 		return;
 	if (p->requests == MAX_REQUESTS || p->end - p->start >= ENOUGH_BYTES)
-		p->requests = 0;
+		plug_pull(p);
 	p->requests++;
 	p->start = x->off;
 	p->end = x->off + x->len;

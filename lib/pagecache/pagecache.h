@@ -89,6 +89,11 @@ struct pagecache {
 	unsigned max_order;
 	uint32_t ra_pages, ra_request; /* as in pc_config */
 	uint32_t writes_in_flight;     /* bios of data */
+	/* Credits reserved by conversions whose data wait in a plug, since it was sent last. */
+	struct {
+		uint64_t sent;
+		unsigned credits;
+	} held;
 	struct read_batch *reads[2];   /* reads.c */
 	uint64_t read_batches;         /* that were begun */
 	struct pc_faults faults;

@@ -217,6 +217,33 @@ static unsigned reserved_credits(const struct pass *p)
 	return 1 + 15 + DIV_UP(blocks, (p->pc->img->geom.block_size - 12) / 12);
 }
 
+/*
+ * All conversions that wait for their data may reserve half of a transaction together (jbd2).
+ * Data in the plug do not get done by waiting: whoever wants more sleeps, which sends them.  They
+ * are done at once then, here.
+ */
+static void wait_for_reserved(struct pagecache *pc, unsigned credits)
+{
+	uint64_t sent = bioq_sent(pc->img->bioq);
+
+	if (pc->held.sent != sent)
+		pc->held.credits = 0;
+	if (pc->held.credits + credits > jnl_max_credits(pc->img->jnl) / 2) {
+		bioq_sleep(pc->img->bioq);
+		pc->held.credits = 0;
+	}
+}
+
+static void hold_reserved(struct pagecache *pc, unsigned credits)
+{
+	uint64_t sent = bioq_sent(pc->img->bioq);
+
+	pc->held.credits = pc->held.sent == sent ? pc->held.credits + credits : credits;
+	pc->held.sent = sent;
+	if (sent == 0)
+		pc->held.credits = 0;
+}
+
 /* One handle, at most one extent. */
 static int map_step(struct pass *p)
 {
@@ -225,10 +252,12 @@ static int map_step(struct pass *p)
 	struct ioend *end = &p->end;
 	struct handle *h;
 	bool found;
-	int rc =
-	    task_start_inode(p->t, inode, HANDLE_WRITE_PAGE, map_writepage_credits(inode), rsv, &h);
-	int stop;
+	int rc, stop;
 
+	if (rsv != 0 && !jnl_is_none(p->pc->img->jnl))
+		wait_for_reserved(p->pc, rsv);
+	rc =
+	    task_start_inode(p->t, inode, HANDLE_WRITE_PAGE, map_writepage_credits(inode), rsv, &h);
 	if (rc < 0)
 		return rc;
 	*end = (struct ioend){.inode = inode};
@@ -249,6 +278,7 @@ static int map_step(struct pass *p)
 		ioend_cancel(end);
 		return rc;
 	}
+	hold_reserved(p->pc, rsv);
 	stop = ioend_finish(p->t, end);
 	return rc < 0 ? rc : stop;
 }

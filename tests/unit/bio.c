@@ -87,6 +87,31 @@ TEST(neighbours_merge_into_sorted_requests_while_plugged)
 	stop();
 }
 
+TEST(who_sleeps_with_a_plug_is_counted_as_sending_what_waits)
+{
+	uint64_t sent;
+	size_t n;
+
+	start();
+	CHECK_INT(bioq_sent(q), 0);
+	bioq_plug(q);
+	sent = bioq_sent(q);
+	CHECK(sent != 0);
+	queue(2, 2, 0);
+	queue(3, 3, 0);
+	CHECK_INT(bioq_sent(q), sent);
+	bioq_sleep(q);
+	CHECK(bioq_sent(q) != sent);
+	queue(4, 4, 0);
+	recorder_log(dev, &n);
+	CHECK_INT(n, 0); /* in fact they still wait */
+	bioq_unplug(q);
+	CHECK_INT(bioq_drain(q), 0);
+	CHECK_INT(counters.v[COUNTER_DISK_WR_IOS], 2);
+	CHECK_INT(counters.v[COUNTER_DISK_WR_MERGES], 1);
+	stop();
+}
+
 TEST(without_a_plug_each_bio_goes_at_once)
 {
 	start();
