@@ -17,6 +17,8 @@
 #ifndef EXTKIT_DIFF_H
 #define EXTKIT_DIFF_H
 
+#include <stdbool.h>
+
 #include "extkit/types.h"
 
 #ifdef __cplusplus
@@ -24,6 +26,7 @@ extern "C" {
 #endif
 
 struct ek_ctx;
+struct ek_image;
 struct ek_inode;
 
 struct ek_diff_side {
@@ -67,6 +70,42 @@ typedef int ek_diff_fn(void *arg, const struct ek_difference *d);
 EK_EXPORT EK_MUST int ek_diff(struct ek_ctx *ctx, const struct ek_diff_side *a,
 			      const struct ek_diff_side *b, const struct ek_diff_options *opt,
 			      ek_diff_fn *tell, void *arg);
+
+/* ---- blocks ---- */
+
+/* What a block of an image belongs to.  what: "superblock", "group descriptors", "reserved
+ * descriptors", "block bitmap", "inode bitmap" (of group, copies too), "inode table" (inode to
+ * last_inode), "mount guard", "boot block"; "journal", "file", "folder", "link" (contents of inode,
+ * from the byte offset on), "map" (extent and pointer blocks) and "attributes" of inode; "free",
+ * "in use" (by nothing that has a name), "unknown" (the bitmap is damaged) and "nothing" (behind
+ * the end). */
+struct ek_block_owner {
+	const char *what;
+	const char *path; /* the inode's first name from the root on, "." for the root, or "" */
+	uint32_t inode, last_inode, group;
+	uint32_t inodes_per_block; /* of a table, else 0 */
+	bool has_offset;
+	uint64_t offset; /* bytes */
+};
+
+/* len blocks that differ and have one owner on each side.  Blocks are those of the image with the
+ * smaller ones.  Valid during the call only; path is as the image has it. */
+struct ek_block_difference {
+	uint64_t block, len;
+	struct ek_block_owner a, b;
+};
+
+/* Other than 0 ends the comparison, as in ek_diff. */
+typedef int ek_block_diff_fn(void *arg, const struct ek_block_difference *d);
+
+/* Compares the blocks of two images as a mount would see them (what a dirty log holds, unless it is
+ * not replayed), as far as the smaller one goes, and tells what differs from the first block to the
+ * last.  Holes of both files are not read.  Who owns a block is asked only when something differs:
+ * that walks the trees, and takes memory for their extents.
+ *
+ * Returns 0 when nothing differed and both are of one size, else 1. */
+EK_EXPORT EK_MUST int ek_diff_blocks(struct ek_image *a, struct ek_image *b, ek_block_diff_fn *tell,
+				     void *arg);
 
 #ifdef __cplusplus
 }

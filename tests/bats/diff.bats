@@ -106,3 +106,80 @@ rows() {
 	x 1 diff --json a.img b.img
 	equal "$(json '[(r["what"], r["a"], r["b"], r["path"]) for r in d["differences"]]')" "[('mode', '0644', '0600', 'a')]"
 }
+
+# runs: what differs with --blocks, as A|B a line without the block numbers.
+runs() {
+	awk 'NR > 1' <<<"$out" | sed -E 's/^ *[0-9]+ +[0-9]+  //; s/  +/|/; s/ +$//'
+}
+
+@test "blocks that differ are told as runs with what lies there on both sides" {
+	mkdir -p t/d
+	head -c 3M /dev/urandom >t/d/big
+	for i in 1 2 3; do echo $i >t/f$i; done
+	x 0 create --size auto --free 20M --no-journal --from t a.img
+	cp a.img b.img
+	x 0 diff --blocks a.img b.img
+	equal "$out" ""
+	x 0 map b.img:/d/big
+	local first
+	first=$(awk 'NR == 2 {print $2}' <<<"$out")
+	printf X >byte
+	dd if=byte of=b.img bs=1 seek=$(((first + 5) * 4096 + 7)) conv=notrunc status=none
+	dd if=byte of=b.img bs=1 seek=$(((first + 6) * 4096)) conv=notrunc status=none
+	x 1 diff --blocks a.img b.img
+	equal "$(runs)" "file 16 +20480 d/big|file 16 +20480 d/big"
+	equal "$(awk 'NR == 2 {print $1, $2}' <<<"$out")" "$((first + 5)) 2"
+	x 1 diff --blocks -b a.img b.img
+	equal "$out" ""
+	cp a.img b.img
+	x 0 rm b.img:/d/big
+	x 0 put byte b.img:/new
+	x 1 diff --blocks a.img b.img
+	has "$(runs)" "superblock|superblock"
+	has "$(runs)" "block bitmap|block bitmap"
+	has "$(runs)" "inode table 1-16|inode table 1-16"
+	has "$(runs)" "folder 2 +0 .|folder 2 +0 ."
+	has "$(runs)" "new"
+	need_json
+	x 1 diff --blocks --json a.img b.img
+	equal "$(json '[r["b_path"] for r in d["differences"] if r["b_path"] == "new"]')" "['new']"
+}
+
+@test "every block has the owner that the reference finds" {
+	need debugfs
+	mkdir t
+	head -c 700000 /dev/urandom >t/big
+	for i in 1 2 3 4 5 6 7 8 9; do head -c 3000 /dev/urandom >t/f$i; done
+	local shape n b ino
+	for shape in "-b 1K -t ext3 -J 1M" "-b 1K" "-b 1K -O meta_bg,^resize_inode"; do
+		# shellcheck disable=SC2086 # a shape is several words
+		x 0 create -f --size 12M $shape --from t a.img
+		x 0 create -f --size 12M -b 1K --no-journal none.img
+		x 1 diff --blocks a.img none.img
+		# inodes of blocks of a, by us and by debugfs
+		awk '$3 == "file" || $3 == "folder" || $3 == "map" || $3 == "journal" {print $1, $4}' <<<"$out" >ours
+		n=0
+		while read -r b ino; do
+			n=$((n + 1))
+			equal "$b $ino" "$b $(debugfs -R "icheck $b" a.img 2>/dev/null | awk 'NR == 2 {print $2}')"
+		done <ours
+		[ "$n" -gt 5 ]
+	done
+}
+
+@test "images of other sizes are compared as far as the smaller one goes, and holes are skipped" {
+	mkdir t && echo one >t/f
+	x 0 create --size 64M -b 4K --from t a.img
+	cp a.img b.img
+	truncate -s 200G a.img b.img
+	x 0 diff --blocks a.img b.img
+	x 0 create -f --size 32M -b 4K --from t c.img
+	x 1 diff --blocks a.img c.img
+	has "$(runs)" "superblock|superblock"
+	x 0 create -f --size 32M -b 1K --from t d.img
+	x 1 diff --blocks a.img d.img
+	x 1 diff --blocks d.img a.img
+	echo no >text
+	x 3 diff --blocks a.img text
+	x 7 diff --blocks a.img nowhere.img
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Owners of blocks: runs in an array, sorted by their first block when all are known.  Where damage
+ * gives a block to several, the first one found has it.
+ */
+#include "tree/owners.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bitmap.h"
+#include "base/check.h"
+#include "base/ctx.h"
+#include "base/mem.h"
+#include "extkit/inode.h"
+#include "fs/image.h"
+#include "fs/inode.h"
+#include "fs/session.h"
+#include "io/dev.h"
+#include "ondisk/extent.h"
+#include "ondisk/features.h"
+
+#define NODES_MAX (1u << 20) /* of one inode's map */
+
+/* Runs of each kind, "free" and the like excepted, which are what is between runs. */
+enum kind {
+	KIND_SUPER,
+	KIND_DESCRIPTORS,
+	KIND_RESERVED,
+	KIND_BLOCK_BITMAP,
+	KIND_INODE_BITMAP,
+	KIND_TABLE,
+	KIND_GUARD,
+	KIND_LOG,
+	KIND_FOLDER,
+	KIND_FILE,
+	KIND_LINK,
+	KIND_MAP,
+	KIND_XATTRS
+};
+
+static const char *const words[] = {"superblock",
+				    "group descriptors",
+				    "reserved descriptors",
+				    "block bitmap",
+				    "inode bitmap",
+				    "inode table",
+				    "mount guard",
+				    "journal",
+				    "folder",
+				    "file",
+				    "link",
+				    "map",
+				    "attributes"};
+
+struct run {
+	uint64_t block, len, part; /* part: file block, or group */
+	uint32_t ino;
+	uint32_t order; /* as they were found */
+	size_t path;    /* in paths, or 0 */
+	enum kind kind;
+};
+
+struct owners {
+	struct ek_image *img;
+	struct run *v;
+	size_t n, cap, at; /* at: the run that the last question met */
+	char *paths;       /* one behind the other, the first is "" */
+	size_t paths_len, paths_cap;
+	uint8_t *node;
+	uint32_t nodes;
+};
+
+static int add(struct owners *o, struct run r)
+{
+	const struct geom *g = &o->img->geom;
+
+	if (r.block >= g->blocks || r.len == 0)
+		return 0;
+	r.len = MIN(r.len, g->blocks - r.block);
+	r.order = (uint32_t)o->n;
+	if (mem_grow((void **)&o->v, &o->cap, o->n + 1, sizeof(r)) < 0)
+		return -ENOMEM;
+	o->v[o->n++] = r;
+	return 0;
+}
+
+static int keep_path(struct owners *o, const char *path, size_t *ret)
+{
+	size_t n = strlen(path) + 1;
+
+	if (mem_grow((void **)&o->paths, &o->paths_cap, o->paths_len + n, 1) < 0)
+		return -ENOMEM;
+	memcpy(o->paths + o->paths_len, path, n);
+	*ret = o->paths_len;
+	o->paths_len += n;
+	return 0;
+}
+
+/* ---- groups ---- */
+
+static int add_heads(struct owners *o, uint32_t group)
+{
+	const struct geom *g = &o->img->geom;
+	uint64_t start = geom_group_start(g, group).v;
+	uint32_t head = geom_base_meta(g, group), copies;
+	int rc = 0;
+
+	if (head != 0 && geom_has_super(g, group)) {
+		rc = add(o, (struct run){.block = start++, .len = 1, .part = group});
+		head--;
+	}
+	copies = geom_incompat(g, INCOMPAT_META_BG) ? head : MIN(head, g->gdt_blocks);
+	if (rc == 0)
+		rc = add(
+		    o, (struct run){
+			   .block = start, .len = copies, .part = group, .kind = KIND_DESCRIPTORS});
+	if (rc == 0)
+		rc = add(o, (struct run){.block = start + copies,
+					 .len = head - copies,
+					 .part = group,
+					 .kind = KIND_RESERVED});
+	return rc;
+}
+
+static int add_group(struct owners *o, uint32_t group)
+{
+	const struct group_desc *d = &o->img->groups.desc[group];
+	const struct run runs[] = {
+	    {.block = d->block_bitmap.v, .len = 1, .part = group, .kind = KIND_BLOCK_BITMAP},
+	    {.block = d->inode_bitmap.v, .len = 1, .part = group, .kind = KIND_INODE_BITMAP},
+	    {.block = d->inode_table.v,
+	     .len = o->img->geom.itable_blocks,
+	     .part = group,
+	     .kind = KIND_TABLE},
+	};
+	int rc = add_heads(o, group);
+
+	for (size_t i = 0; i < ARRAY_SIZE(runs) && rc == 0; i++)
+		rc = add(o, runs[i]);
+	return rc;
+}
+
+static int add_groups(struct owners *o)
+{
+	const struct geom *g = &o->img->geom;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->groups && rc == 0; i++)
+		rc = add_group(o, i);
+	if (rc == 0 && g->guard_block != 0)
+		rc = add(o, (struct run){.block = g->guard_block, .len = 1, .kind = KIND_GUARD});
+	return rc;
+}
+
+/* ---- maps ---- */
+
+static bool read_node(struct owners *o, uint64_t block, uint8_t *to)
+{
+	const struct geom *g = &o->img->geom;
+
+	return block != 0 && block < g->blocks && ++o->nodes <= NODES_MAX &&
+	       dev_read(o->img->dev, block << g->block_bits, to, g->block_size) == 0;
+}
+
+/* What an index node leads to; buf has a block for each level below. */
+static int add_nodes(struct owners *o, const struct run *of, const struct extent_node *n,
+		     uint32_t room, unsigned depth, uint8_t *buf)
+{
+	unsigned count = MIN(extent_entries(n), (room - 12) / 12);
+	int rc = 0;
+
+	if (le16_get(n->h.eh_magic) != EXTENT_MAGIC || extent_depth(n) != depth || depth == 0)
+		return 0;
+	for (unsigned i = 0; i < count && rc == 0; i++) {
+		struct run r = *of;
+
+		r.block = extent_child(&n->e.index[i]);
+		r.part = le32_get(n->e.index[i].ei_block);
+		if (!read_node(o, r.block, buf))
+			continue;
+		rc = add(o, r);
+		if (rc == 0)
+			rc = add_nodes(o, of, (const struct extent_node *)(const void *)buf,
+				       o->img->geom.block_size, depth - 1,
+				       buf + o->img->geom.block_size);
+	}
+	return rc;
+}
+
+/* A block of pointers, `level` of them above the data. */
+static int add_pointers(struct owners *o, const struct run *of, uint64_t block, unsigned level,
+			uint8_t *buf)
+{
+	struct run r = *of;
+	int rc;
+
+	r.block = block;
+	if (!read_node(o, block, buf))
+		return 0;
+	rc = add(o, r);
+	for (uint32_t i = 0; i < o->img->geom.block_size / 4 && level > 1 && rc == 0; i++)
+		rc = add_pointers(o, of, le32_get(((const le32 *)(const void *)buf)[i]), level - 1,
+				  buf + o->img->geom.block_size);
+	return rc;
+}
+
+static int add_map(struct owners *o, const struct ek_inode *inode, struct run of)
+{
+	const struct extent_node *root = (const struct extent_node *)(const void *)inode->rec.block;
+	const le32 *p = (const le32 *)(const void *)inode->rec.block;
+	int rc = 0;
+
+	of.kind = KIND_MAP;
+	of.len = 1;
+	o->nodes = 0;
+	if (inode_has_extents(inode) && extent_depth(root) <= EXTENT_MAX_DEPTH)
+		return add_nodes(o, &of, root, INODE_BLOCK_BYTES, extent_depth(root), o->node);
+	for (unsigned level = 1; level <= 3 && inode_has_pointers(inode) && rc == 0; level++)
+		rc = add_pointers(o, &of, le32_get(p[11 + level]), level, o->node);
+	return rc;
+}
+
+/* ---- inodes ---- */
+
+static int add_extents(struct owners *o, struct ek_inode *inode, struct run of)
+{
+	ek_lblk at = {0};
+	struct ek_extent e;
+	int rc = 0;
+
+	while (rc == 0 && ek_inode_extent(inode, at, &e) == 1) {
+		of.block = e.pblk.v;
+		of.len = e.len;
+		of.part = e.lblk.v;
+		rc = add(o, of);
+		if (e.lblk.v > UINT32_MAX - e.len)
+			break;
+		at.v = e.lblk.v + e.len;
+	}
+	return rc;
+}
+
+static int add_inode(struct owners *o, struct ek_inode *inode, enum kind kind, const char *path)
+{
+	struct run of = {.ino = inode->ino.v, .kind = kind};
+	int rc = keep_path(o, path, &of.path);
+
+	if (rc == 0)
+		rc = add_extents(o, inode, of);
+	if (rc == 0)
+		rc = add_map(o, inode, of);
+	of.kind = KIND_XATTRS;
+	of.block = inode->rec.file_acl;
+	of.len = 1;
+	if (rc == 0 && of.block != 0)
+		rc = add(o, of);
+	return rc;
+}
+
+static int add_number(struct owners *o, uint32_t ino, enum kind kind, const char *path)
+{
+	struct ek_inode *inode;
+	int rc;
+
+	if (ino == 0 || ek_inode_open_number(o->img, (ek_inum){ino}, &inode) < 0)
+		return 0;
+	rc = add_inode(o, inode, kind, path);
+	ek_inode_close(inode);
+	return rc;
+}
+
+static int add_found(struct owners *o, const struct ek_found *f)
+{
+	if (f->inode == NULL)
+		return 0;
+	return add_inode(o, f->inode,
+			 S_ISDIR(f->mode)   ? KIND_FOLDER
+			 : S_ISLNK(f->mode) ? KIND_LINK
+					    : KIND_FILE,
+			 f->path_len != 0 ? f->path : ".");
+}
+
+static int add_tree(struct owners *o)
+{
+	struct ek_progress step = {.stage = "find owners", .unit = "files"};
+	struct ek_inode *root;
+	struct ek_walk *walk;
+	struct ek_found f;
+	int rc;
+
+	if (ek_inode_open_number(o->img, (ek_inum){INUM_ROOT}, &root) < 0)
+		return 0;
+	rc = ek_walk_open(root, 0, &walk);
+	ek_inode_close(root);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : 0;
+	while ((rc = ek_walk_next(walk, &f)) == 1) {
+		rc = add_found(o, &f);
+		step.done++;
+		if (rc == 0)
+			rc = ctx_progress(o->img->session->ctx, &step);
+		if (rc < 0)
+			break;
+	}
+	ek_walk_close(walk);
+	return rc == -ENOMEM || rc == -ECANCELED ? rc : 0;
+}
+
+/* ---- all of it ---- */
+
+static int by_block(const void *x, const void *y)
+{
+	const struct run *a = x, *b = y;
+
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* What overlaps a run before it loses what that has. */
+static void part(struct owners *o)
+{
+	uint64_t end = 0;
+	size_t n = 0;
+
+	if (o->n != 0)
+		qsort(o->v, o->n, sizeof(*o->v), by_block);
+	for (size_t i = 0; i < o->n; i++) {
+		struct run r = o->v[i];
+		uint64_t cut = r.block < end ? MIN(end - r.block, r.len) : 0;
+
+		r.block += cut;
+		r.part += cut;
+		r.len -= cut;
+		if (r.len == 0)
+			continue;
+		end = r.block + r.len;
+		o->v[n++] = r;
+	}
+	o->n = n;
+}
+
+int owners_open(struct ek_image *img, struct owners **ret)
+{
+	struct owners *o = mem_zero(sizeof(*o));
+	size_t ignored;
+	int rc = o != NULL ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		o->img = img;
+		o->node = mem_aligned(64, (size_t)(EXTENT_MAX_DEPTH + 1) * img->geom.block_size);
+		rc = o->node == NULL ? -ENOMEM : keep_path(o, "", &ignored);
+	}
+	if (rc == 0)
+		rc = add_groups(o);
+	if (rc == 0)
+		rc = add_number(o, img->geom.journal_inum, KIND_LOG, "");
+	if (rc == 0)
+		rc = add_number(o, img->geom.orphan_inum, KIND_FILE, "");
+	if (rc == 0)
+		rc = add_tree(o);
+	if (rc < 0) {
+		owners_close(o);
+		return diag_errno(&img->session->ctx->diag, rc, "cannot find the owners of blocks");
+	}
+	diag_clear(&img->session->ctx->diag);
+	part(o);
+	*ret = o;
+	return 0;
+}
+
+void owners_close(struct owners *o)
+{
+	if (o == NULL)
+		return;
+	free(o->v);
+	free(o->paths);
+	free(o->node);
+	free(o);
+}
+
+/* ---- questions ---- */
+
+/* The first run that ends behind block. */
+static size_t find(struct owners *o, uint64_t block)
+{
+	size_t lo = 0, hi = o->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (o->v[mid].block + o->v[mid].len <= block)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* What nobody has: free or not, by the bitmap, up to block `end`. */
+static struct ek_block_owner unowned(struct owners *o, uint64_t block, uint64_t end, uint64_t *len)
+{
+	const struct geom *g = &o->img->geom;
+	struct ek_block_owner ret = {.what = "unknown", .path = ""};
+	uint64_t start, at = block;
+	struct buf *b;
+	bool used;
+	int rc;
+
+	*len = 1;
+	if (block < g->first_data_block) {
+		ret.what = "boot block";
+		return ret;
+	}
+	start = geom_group_start(g, geom_group_of(g, (ek_pblk){block})).v;
+	end = MIN(end, start + g->blocks_per_group);
+	session_begin(o->img);
+	rc = groups_block_bitmap(&o->img->groups, geom_group_of(g, (ek_pblk){block}), &b);
+	if (rc == 0) {
+		used = bitmap_test(b->data, (size_t)(block - start) >> g->cluster_bits);
+		while (at < end &&
+		       bitmap_test(b->data, (size_t)(at - start) >> g->cluster_bits) == used)
+			at++;
+		ret.what = used ? "in use" : "free";
+		*len = at - block;
+		buf_put(b);
+	}
+	session_end(o->img, 0, "", "");
+	return ret;
+}
+
+struct ek_block_owner owners_at(struct owners *o, uint64_t block, uint64_t *len)
+{
+	const struct geom *g = &o->img->geom;
+	size_t i = find(o, block);
+	struct ek_block_owner ret = {.what = "nothing", .path = ""};
+	const struct run *r;
+	uint64_t in;
+
+	if (block >= g->blocks) {
+		*len = UINT64_MAX - block;
+		return ret;
+	}
+	if (i == o->n || o->v[i].block > block)
+		return unowned(o, block, i == o->n ? g->blocks : o->v[i].block, len);
+	r = &o->v[i];
+	in = block - r->block;
+	*len = r->len - in;
+	ret.what = words[r->kind];
+	ret.path = o->paths + r->path;
+	ret.inode = r->ino;
+	if (r->kind == KIND_TABLE) {
+		ret.inode =
+		    (uint32_t)(r->part * g->inodes_per_group + in * g->inodes_per_block + 1);
+		ret.inodes_per_block = g->inodes_per_block;
+	} else if (r->kind >= KIND_LOG && r->kind <= KIND_LINK) {
+		ret.has_offset = true;
+		ret.offset = (r->part + in) << g->block_bits;
+	} else {
+		ret.group = (uint32_t)r->part;
+	}
+	return ret;
+}
