@@ -94,8 +94,8 @@ struct pagecache {
 		uint64_t sent;
 		unsigned credits;
 	} held;
-	struct read_batch *reads[2];   /* reads.c */
-	uint64_t read_batches;         /* that were begun */
+	struct read_batch *reads[2]; /* reads.c */
+	uint64_t read_batches;       /* that were begun */
 	struct pc_faults faults;
 	struct pc_pace pace;
 	struct flush_run *run; /* NULL without a pace */

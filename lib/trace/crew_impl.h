@@ -13,7 +13,7 @@
 #include "trace/crew.h"
 #include "trace/target_image.h"
 
-#define BATCH_OPS   1024u       /* handed over at once: waking somebody is dear */
+#define BATCH_OPS   1024u      /* handed over at once: waking somebody is dear */
 #define BATCH_BYTES (1u << 20) /* of recorded contents with them */
 #define BATCHES     8u         /* that may wait for one worker */
 

@@ -161,19 +161,19 @@ END
 }
 
 @test "a fault shows what generations of inline writes do about it" {
-	$EXTKIT create -q --size 16M -O inline_data one.img
+	"$EXTKIT" create -q --size 16M -O inline_data one.img
 	printf '#wtrace 1\n#unit ns\n#clock virtual start=0\n%%ops\n' >inline.wtr
 	printf '0 1 open h1 /a rw flags=creat mode=0644\n1000 1 write h1 0 40\n2000 1 write h1 0 50\n3000 1 close h1\n' >>inline.wtr
 	cp one.img i0.img
-	run -0 $EXTKIT replay --set inline=i0 --fault locate:1 --json inline.wtr i0.img
+	run -0 "$EXTKIT" replay --set inline=i0 --fault locate:1 --json inline.wtr i0.img
 	[[ $output == *'"page_locks":2000'* || $output == *'page_locks'*2000* ]]
 	cp one.img i3.img
-	run -7 $EXTKIT replay --set inline=i3 --fault locate:1 inline.wtr i3.img
+	run -7 "$EXTKIT" replay --set inline=i3 --fault locate:1 inline.wtr i3.img
 	[[ $output == *"injected: the block of inode"* ]]
 	cp one.img short.img
-	run -0 $EXTKIT replay --set inline=i3 --fault copy:1 inline.wtr short.img
-	[ "$($EXTKIT stat short.img:/a | awk '/[Ss]ize/ { print $2; exit }')" = 25 ]
-	run -2 $EXTKIT replay --fault copy:none inline.wtr one.img
-	run -2 $EXTKIT replay --fault locate:1 inline.wtr dir:.
+	run -0 "$EXTKIT" replay --set inline=i3 --fault copy:1 inline.wtr short.img
+	[ "$("$EXTKIT" stat short.img:/a | awk '/[Ss]ize/ { print $2; exit }')" = 25 ]
+	run -2 "$EXTKIT" replay --fault copy:none inline.wtr one.img
+	run -2 "$EXTKIT" replay --fault locate:1 inline.wtr dir:.
 	[[ $output == *"a fault needs an image"* ]]
 }
