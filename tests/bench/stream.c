@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * 2 GiB written in 8 KiB calls and synced: to an image file and to a loop device, through our path,
- * through the kernel's ext4, and, to know what the target takes at all, as large asynchronous
- * direct writes without any filesystem of ours.
+ * 2 GiB written in 8 KiB calls and synced, then read in 64 KiB calls with nothing cached: to an
+ * image file and to a loop device, through our path, through the kernel's ext4, and, to know what
+ * the target gives at all, as large asynchronous direct transfers without any filesystem of ours.
  *
  * Usage: stream [FOLDER [MIB [ROUNDS]]].  Each round runs every case once; medians are shown.  Loop
  * devices need root; without it only the image file is measured, and the kernel is left out.
@@ -22,16 +22,20 @@
 #include "trace/target.h"
 
 #define CALL   8192u
+#define READ   65536u
 #define ROUNDS 9u
 #define DEPTH  16u
 
 enum side { OURS, KERNEL, RAW, SIDES };
+enum way { WRITES, READS, WAYS };
 
 static const char *const side_names[SIDES] = {"extkit", "kernel ext4", "raw direct, 1 MiB x 16"};
 
 struct sample {
 	double wall[ROUNDS], cpu[ROUNDS];
 };
+
+static const char *const way_names[WAYS] = {"write", "read"};
 
 static uint8_t *payload;
 static uint64_t total; /* bytes */
@@ -43,15 +47,11 @@ static double used_cpu(void)
 
 /* ---- our path ---- */
 
-static void run_ours(const char *image)
+static struct target *open_ours(const char *image, unsigned flags)
 {
 	struct ek_replay_options opt = {.size = sizeof(opt)};
-	struct op open_op = {
-	    .code = OP_OPEN, .handle = 1, .flags = OPF_WRITE | OPF_CREAT | OPF_MODE, .mode = 0644};
-	struct op write_op = {.code = OP_WRITE, .handle = 1, .data_kind = DATA_BLOB, .len = CALL};
-	struct op sync_op = {.code = OP_SYNC};
+	struct op open_op = {.code = OP_OPEN, .handle = 1, .flags = flags, .mode = 0644};
 	struct target *t;
-	uint64_t ns = 0;
 
 	must(target_open_image(image, &opt, (struct ek_time){1700000000, 0}, 250, &diag, &t),
 	     image);
@@ -59,22 +59,48 @@ static void run_ours(const char *image)
 	open_op.path.p = "/data";
 	open_op.path.n = 5;
 	must(t->ops->op(t, &open_op), "open");
-	write_op.data.bytes = payload;
-	write_op.data.n = CALL;
-	for (uint64_t at = 0; at < total; at += CALL) {
-		write_op.off = at;
-		ns += 5000;
-		must(t->ops->tick(t, ns), "tick");
-		must(t->ops->op(t, &write_op), "write");
-	}
-	must(t->ops->op(t, &sync_op), "sync");
+	return t;
+}
+
+static void close_ours(struct target *t)
+{
 	must(t->ops->finish(t), "finish");
 	t->ops->close(t);
 }
 
+static void go_over(struct target *t, struct op *o)
+{
+	for (uint64_t ns = 5000; o->off < total; o->off += o->len, ns += 5000) {
+		must(t->ops->tick(t, ns), "tick");
+		must(t->ops->op(t, o), "transfer");
+	}
+}
+
+static void write_ours(const char *image)
+{
+	struct op write_op = {.code = OP_WRITE, .handle = 1, .data_kind = DATA_BLOB, .len = CALL};
+	struct op sync_op = {.code = OP_SYNC};
+	struct target *t = open_ours(image, OPF_WRITE | OPF_CREAT | OPF_MODE);
+
+	write_op.data.bytes = payload;
+	write_op.data.n = CALL;
+	go_over(t, &write_op);
+	must(t->ops->op(t, &sync_op), "sync");
+	close_ours(t);
+}
+
+static void read_ours(const char *image)
+{
+	struct op read_op = {.code = OP_READ, .handle = 1, .len = READ};
+	struct target *t = open_ours(image, OPF_READ);
+
+	go_over(t, &read_op);
+	close_ours(t);
+}
+
 /* ---- the kernel's ---- */
 
-static void run_kernel(const char *point)
+static void write_kernel(const char *point)
 {
 	char path[400];
 	int fd;
@@ -88,6 +114,20 @@ static void run_kernel(const char *point)
 	close(fd);
 }
 
+static void read_kernel(const char *point)
+{
+	static uint8_t to[READ];
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/data", point);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	must(fd, path);
+	for (uint64_t at = 0; at < total; at += READ)
+		must(pread(fd, to, READ, (off_t)at) == READ ? 0 : -1, path);
+	close(fd);
+}
+
 /* ---- the target alone ---- */
 
 #ifdef HAVE_LIBURING
@@ -97,11 +137,11 @@ static void reap(struct io_uring *ring)
 	struct io_uring_cqe *cqe;
 
 	must(io_uring_wait_cqe(ring, &cqe), "io_uring");
-	must(cqe->res == (int)MIB ? 0 : -1, "raw write");
+	must(cqe->res == (int)MIB ? 0 : -1, "raw transfer");
 	io_uring_cqe_seen(ring, cqe);
 }
 
-static void run_raw(const char *path)
+static void run_raw(const char *path, bool writes)
 {
 	uint8_t *buf = aligned_alloc(4096, MIB);
 	int fd = open(path, O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);
@@ -115,7 +155,10 @@ static void run_raw(const char *path)
 	must(io_uring_queue_init(DEPTH, &ring, 0), "io_uring");
 	while (at < total || busy != 0) {
 		while (at < total && busy < DEPTH) {
-			io_uring_prep_write(io_uring_get_sqe(&ring), fd, buf, MIB, at);
+			if (writes)
+				io_uring_prep_write(io_uring_get_sqe(&ring), fd, buf, MIB, at);
+			else
+				io_uring_prep_read(io_uring_get_sqe(&ring), fd, buf, MIB, at);
 			io_uring_submit(&ring);
 			at += MIB;
 			busy++;
@@ -131,13 +174,23 @@ static void run_raw(const char *path)
 
 #else
 
-static void run_raw(const char *path)
+static void run_raw(const char *path, bool writes)
 {
-	fprintf(stderr, "%s: raw writes need liburing\n", path);
+	fprintf(stderr, "%s: raw %s need liburing\n", path, writes ? "writes" : "reads");
 	exit(1);
 }
 
 #endif
+
+static void write_raw(const char *path)
+{
+	run_raw(path, true);
+}
+
+static void read_raw(const char *path)
+{
+	run_raw(path, false);
+}
 
 /* ---- rounds ---- */
 
@@ -179,32 +232,44 @@ static void timed(struct sample *s, unsigned round, void (*run)(const char *), c
 	s->cpu[round] = used_cpu() - cpu;
 }
 
-static void on_file(const char *folder, struct sample s[SIDES], unsigned round)
+typedef void run_fn(const char *arg);
+
+static run_fn *const runs[SIDES][WAYS] = {
+    [OURS] = {write_ours, read_ours},
+    [KERNEL] = {write_kernel, read_kernel},
+    [RAW] = {write_raw, read_raw},
+};
+
+static void on_file(const char *folder, struct sample s[WAYS][SIDES], unsigned round)
 {
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s/image", folder);
-	make_image(path, total / MIB * 2);
-	timed(&s[OURS], round, run_ours, path);
-	unlink(path);
-	make_image(path, total / MIB * 2); /* the raw writes fill holes too */
-	timed(&s[RAW], round, run_raw, path);
-	unlink(path);
+	for (unsigned side = 0; side < SIDES; side++) {
+		if (side == KERNEL)
+			continue;
+		make_image(path, total / MIB * 2); /* the raw writes fill holes too */
+		for (unsigned way = 0; way < WAYS; way++)
+			timed(&s[way][side], round, runs[side][way], path);
+		unlink(path);
+	}
 }
 
-static void mounted(struct sample *s, unsigned round, const char *folder, const char *loop)
+/* A mount of its own for each way: nothing is cached. */
+static void mounted(struct sample *s, unsigned round, const char *folder, const char *loop,
+		    run_fn *run)
 {
 	char point[300];
 
 	snprintf(point, sizeof(point), "%s/mnt", folder);
 	must(mkdir(point, 0700) < 0 && errno != EEXIST ? -1 : 0, point);
 	must(mount(loop, point, "ext4", 0, NULL), point);
-	timed(s, round, run_kernel, point);
+	timed(s, round, run, point);
 	must(umount(point), point);
 	rmdir(point);
 }
 
-static void on_loop(const char *folder, struct sample s[SIDES], unsigned round)
+static void on_loop(const char *folder, struct sample s[WAYS][SIDES], unsigned round)
 {
 	char path[300], loop[64];
 
@@ -212,18 +277,19 @@ static void on_loop(const char *folder, struct sample s[SIDES], unsigned round)
 		snprintf(path, sizeof(path), "%s/peer", folder);
 		make_image(path, total / MIB * 2);
 		attach(path, loop, sizeof(loop));
-		if (side == OURS)
-			timed(&s[side], round, run_ours, loop);
-		else if (side == KERNEL)
-			mounted(&s[side], round, folder, loop);
-		else
-			timed(&s[side], round, run_raw, loop);
+		for (unsigned way = 0; way < WAYS; way++) {
+			if (side == KERNEL)
+				mounted(&s[way][side], round, folder, loop, runs[side][way]);
+			else
+				timed(&s[way][side], round, runs[side][way], loop);
+		}
 		detach(loop);
 		unlink(path);
 	}
 }
 
-static void show(const char *target, struct sample s[SIDES], const double kernel, unsigned rounds)
+static void show(const char *target, enum way way, struct sample s[SIDES], double kernel,
+		 unsigned rounds)
 {
 	double wall[SIDES];
 
@@ -231,10 +297,12 @@ static void show(const char *target, struct sample s[SIDES], const double kernel
 		if (s[i].wall[0] <= 0)
 			continue;
 		wall[i] = median(s[i].wall, rounds);
-		printf("%-6s %-24s %7.3f s (%.3f to %.3f), CPU %.3f s\n", target, side_names[i],
-		       wall[i], s[i].wall[0], s[i].wall[rounds - 1], median(s[i].cpu, rounds));
+		printf("%-5s %-5s %-24s %7.3f s (%.3f to %.3f), CPU %.3f s\n", target,
+		       way_names[way], side_names[i], wall[i], s[i].wall[0], s[i].wall[rounds - 1],
+		       median(s[i].cpu, rounds));
 	}
-	printf("%-6s %.0f %% of raw (aim 85)", target, 100 * wall[RAW] / wall[OURS]);
+	printf("%-5s %-5s %.0f %% of raw (aim %d)", target, way_names[way],
+	       100 * wall[RAW] / wall[OURS], way == WRITES ? 85 : 90);
 	if (kernel > 0)
 		printf(", %.2f times the kernel (aim 1.0)", kernel / wall[OURS]);
 	printf("\n");
@@ -242,7 +310,7 @@ static void show(const char *target, struct sample s[SIDES], const double kernel
 
 int main(int argc, char **argv)
 {
-	static struct sample file[SIDES], loop[SIDES];
+	static struct sample file[WAYS][SIDES], loop[WAYS][SIDES];
 	const char *tmp = argc > 1 ? argv[1] : getenv("TMPDIR");
 	unsigned rounds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 3;
 	char folder[256];
@@ -260,11 +328,15 @@ int main(int argc, char **argv)
 		if (geteuid() == 0)
 			on_loop(folder, loop, i);
 	}
-	show("file", file, geteuid() == 0 ? median(loop[KERNEL].wall, rounds) : 0, rounds);
-	if (geteuid() == 0)
-		show("loop", loop, loop[KERNEL].wall[rounds / 2], rounds);
-	else
-		printf("loop   needs root and is left out, the kernel too\n");
+	for (unsigned way = 0; way < WAYS; way++) {
+		double kernel = geteuid() == 0 ? median(loop[way][KERNEL].wall, rounds) : 0;
+
+		show("file", way, file[way], kernel, rounds);
+		if (geteuid() == 0)
+			show("loop", way, loop[way], kernel, rounds);
+	}
+	if (geteuid() != 0)
+		printf("loop needs root and is left out, the kernel too\n");
 	rmdir(folder);
 	free(payload);
 	return 0;
