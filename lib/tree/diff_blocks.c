@@ -159,7 +159,7 @@ static int compare(struct compared *c)
 		uint64_t x = next_data(&c->a, at, c->end), y = next_data(&c->b, at, c->end);
 		size_t len;
 
-		at = MAX(at, MIN(x, y)) / PIECE * PIECE;
+		at = MAX(at, MIN(x, y) / c->unit * c->unit);
 		if (at >= c->end)
 			break;
 		len = (size_t)MIN(c->end - at, (uint64_t)PIECE);

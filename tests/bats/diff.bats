@@ -179,6 +179,11 @@ runs() {
 	x 0 create -f --size 32M -b 1K --from t d.img
 	x 1 diff --blocks a.img d.img
 	x 1 diff --blocks d.img a.img
+	# an end inside of what is read at once
+	x 0 create -f --size 8356K -b 4K --from t e.img
+	cp e.img f.img
+	x 0 diff --blocks e.img f.img
+	x 1 diff --blocks c.img e.img
 	echo no >text
 	x 3 diff --blocks a.img text
 	x 7 diff --blocks a.img nowhere.img
