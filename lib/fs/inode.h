@@ -96,6 +96,8 @@ static inline void inode_times_shown(struct ek_inode *inode)
 int inode_touch_modify(struct task *t, struct ek_inode *inode);
 /* True when that would change nothing at the coarse time now. */
 bool inode_shows_time(const struct ek_inode *inode, struct ek_time now);
+/* The same of inode_touch_access. */
+bool inode_shows_access(const struct ek_inode *inode, struct ek_time now);
 /* atime by the relatime rule. */
 int inode_touch_access(struct task *t, struct ek_inode *inode);
 

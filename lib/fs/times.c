@@ -102,19 +102,30 @@ int inode_touch_modify(struct task *t, struct ek_inode *inode)
 	return mark(t, inode);
 }
 
+/* relatime: only when older than a change, or than a day */
+static bool keeps_atime(const struct ek_inode *inode, struct ek_time now)
+{
+	struct ek_time atime = inode->rec.atime;
+
+	return (inode->rec.flags & INODE_NOATIME) != 0 || !inode->img->writable ||
+	       (before(inode->rec.mtime, atime) && before(inode->rec.ctime, atime) &&
+		now.sec - atime.sec < DAY);
+}
+
+bool inode_shows_access(const struct ek_inode *inode, struct ek_time now)
+{
+	return keeps_atime(inode, now) || (!would_hide(inode, now) && same(inode->rec.atime, now));
+}
+
 int inode_touch_access(struct task *t, struct ek_inode *inode)
 {
-	struct ek_time now = image_now(inode->img), atime = inode->rec.atime;
+	struct ek_time now = image_now(inode->img);
 
-	if ((inode->rec.flags & INODE_NOATIME) != 0 || !inode->img->writable)
-		return 0;
-	/* relatime: only when older than a change, or than a day */
-	if (before(inode->rec.mtime, atime) && before(inode->rec.ctime, atime) &&
-	    now.sec - atime.sec < DAY)
+	if (keeps_atime(inode, now))
 		return 0;
 	if (would_hide(inode, now))
 		now = inode->img->now;
-	if (same(atime, now))
+	if (same(inode->rec.atime, now))
 		return 0;
 	inode->rec.atime = now;
 	return mark(t, inode);

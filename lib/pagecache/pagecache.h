@@ -122,11 +122,11 @@ enum pc_write_flag { PC_DSYNC = 1 << 0, PC_SYNC = 1 << 1 };
 int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
 		 const struct pc_source *src, unsigned flags);
 
-/* Writes of one file that change nothing but bytes that are dirty already, between a begin that
- * returned true and an end.  They may run beside those of other files, and beside writeback and
- * commits, which wait for the end where they come to the file; whatever else is done to the cache
- * must not run meanwhile.  pc_overwrite is true when the write was one and is done, at the (coarse)
- * time now. */
+/* Writes of one file that change nothing but bytes that are dirty already, and reads of what is
+ * cached, between a begin that returned true and an end.  They may run beside those of other
+ * files, and beside writeback and commits, which wait for the end where they come to the file;
+ * whatever else is done to the cache must not run meanwhile.  Both are true when the call was one
+ * and is done, at the (coarse) time now.  What is read goes nowhere. */
 bool pc_overwrites_begin(struct ek_inode *inode);
 void pc_overwrites_end(struct ek_inode *inode);
 bool pc_overwrite(struct ek_inode *inode, uint64_t pos, uint64_t len, const struct pc_source *src,
@@ -142,6 +142,9 @@ struct readahead {
 	uint8_t order;   /* of the window's folios */
 	uint8_t advice;  /* enum readahead_advice: no windows, or twice as large ones */
 };
+
+bool pc_reread(struct ek_inode *inode, uint64_t pos, uint64_t len, struct ek_time now,
+	       struct readahead *ra);
 
 /* Fills the cache for [pos, pos + len) like read(2), with read-ahead; copies into buf unless NULL.
  * Returns the bytes that lie below i_size.  ra is the open file's, NULL for one that is opened for

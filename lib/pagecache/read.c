@@ -156,6 +156,33 @@ static int64_t read_range(struct task *t, struct mapping *m, struct readahead *r
 	return rc < 0 && done == 0 ? rc : (int64_t)done;
 }
 
+/* All of it is cached, and nobody waits there for read-ahead to go on. */
+static bool is_cached(struct mapping *m, uint64_t pos, uint64_t end)
+{
+	while (pos < end) {
+		struct folio *f = mapping_find(m, (uint32_t)(pos >> PAGE_BITS));
+
+		if (f == NULL || f->data == NULL || (f->flags & FOLIO_UPTODATE) == 0 ||
+		    (f->flags & (FOLIO_READAHEAD | FOLIO_READING)) != 0)
+			return false;
+		f->flags |= FOLIO_ACTIVE;
+		pos = folio_pos(f) + folio_bytes(f);
+	}
+	return true;
+}
+
+bool pc_reread(struct ek_inode *inode, uint64_t pos, uint64_t len, struct ek_time now,
+	       struct readahead *ra)
+{
+	if (pos >= inode->size || len == 0 || !inode_shows_access(inode, now))
+		return false;
+	len = MIN(len, inode->size - pos);
+	if (!is_cached(inode->mapping, pos, pos + len))
+		return false;
+	ra->prev_pos = pos + len;
+	return true;
+}
+
 int64_t pc_read(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len, void *buf,
 		struct readahead *ra)
 {

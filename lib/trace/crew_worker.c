@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker: takes batches from its queue and runs them.  Overwrites of dirty bytes run beside those
- * of other workers; for anything else the image is taken, and kept for some of the operations that
- * follow, since taking it means to stop everybody.
+ * A worker: takes batches from its queue and runs them.  Overwrites of dirty bytes and reads of
+ * cached ones run beside those of other workers; for anything else the image is taken, and kept for
+ * some of the operations that follow, since taking it means to stop everybody.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -83,22 +83,33 @@ static bool hold(struct worker *w, struct ek_inode *inode)
 	return true;
 }
 
-static bool run_quickly(struct worker *w, const struct queued *q)
+static bool write_quickly(struct worker *w, const struct queued *q, struct ek_time now)
 {
-	struct image_target *t = w->crew->image;
 	struct op o;
 	struct pc_source src;
 
-	if (q->code != OP_WRITE || (q->flags & (OPF_DIRECT | OPF_SYNC | OPF_DSYNC)) != 0 ||
-	    q->file->direct || q->file->sync != 0 || !hold(w, q->file->inode))
+	if ((q->flags & (OPF_DIRECT | OPF_SYNC | OPF_DSYNC)) != 0 || q->file->sync != 0)
 		return false;
 	o.data_kind = q->data_kind;
 	o.data.bytes = q->bytes;
 	o.data.n = q->nbytes;
 	o.len = q->len;
-	src = image_source(t, &o);
-	return pc_overwrite(q->file->inode, q->off, q->len, &src, image_time_at(t, q->time),
-			    &w->counters);
+	src = image_source(w->crew->image, &o);
+	return pc_overwrite(q->file->inode, q->off, q->len, &src, now, &w->counters);
+}
+
+static bool run_quickly(struct worker *w, const struct queued *q)
+{
+	struct ek_time now;
+
+	if ((q->code != OP_WRITE && q->code != OP_READ) || q->file->direct ||
+	    !hold(w, q->file->inode))
+		return false;
+	now = image_time_at(w->crew->image, q->time);
+	if (q->code == OP_WRITE)
+		return write_quickly(w, q, now);
+	return (q->flags & OPF_DIRECT) == 0 &&
+	       pc_reread(q->file->inode, q->off, q->len, now, &q->file->reads);
 }
 
 static void close_gate(struct worker *w, bool *held)

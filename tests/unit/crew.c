@@ -105,11 +105,13 @@ TEST(workers_do_the_same_work_as_one)
 	    "gen:appenders:procs=8,size=1M,end=sync",
 	    "gen:fstime:procs=4,buffer=4096,blocks=800,passes=10,end=sync",
 	    "gen:folio:bs=64K,size=16M,overwrite=yes,procs=3,end=sync",
+	    "gen:fstime:mode=copy,procs=3,buffer=1024,blocks=400,passes=8,end=sync",
+	    "gen:folio:mode=read,from=disk,bs=64K,size=8M,procs=2,passes=3,end=sync",
 	};
 	static const uint32_t crews[] = {2, 5, EK_THREADS_TRACE};
 
 	for (size_t i = 0; i < ARRAY_SIZE(loads); i++) {
-		uint64_t bytes, calls, folios;
+		uint64_t bytes, calls, folios, reads;
 		struct ek_replay_report *rep;
 
 		make_image();
@@ -117,6 +119,7 @@ TEST(workers_do_the_same_work_as_one)
 		bytes = row(rep, "ek.write_bytes");
 		calls = row(rep, "event.ext4_da_write_end");
 		folios = row(rep, "ek.folios_added");
+		reads = row(rep, "read");
 		ek_replay_report_free(rep);
 		for (size_t k = 0; k < ARRAY_SIZE(crews); k++) {
 			make_image();
@@ -124,6 +127,7 @@ TEST(workers_do_the_same_work_as_one)
 			CHECK_INT(row(rep, "ek.write_bytes"), bytes);
 			CHECK_INT(row(rep, "event.ext4_da_write_end"), calls);
 			CHECK_INT(row(rep, "ek.folios_added"), folios);
+			CHECK_INT(row(rep, "read"), reads);
 			ek_replay_report_free(rep);
 			check_image();
 		}
