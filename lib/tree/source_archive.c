@@ -35,7 +35,8 @@ struct reader {
 	const uint8_t *block; /* the last piece of contents that was handed out */
 	size_t block_len;
 	uint64_t block_at;
-	bool at_end; /* of contents */
+	uint64_t data_end; /* behind which the file is said to be a hole */
+	bool at_end;       /* of contents */
 };
 
 static struct reader *of(struct tree_source *s)
@@ -109,8 +110,10 @@ static int take_holes(struct reader *r, struct tree_entry *e)
 	uint64_t before = 0;
 	int n = archive_entry_sparse_reset(r->entry);
 
+	r->data_end = e->size;
 	if (n <= 0)
 		return 0;
+	r->data_end = 0;
 	if (mem_grow((void **)&r->ranges, &r->ranges_cap, (size_t)n, sizeof(*r->ranges)) < 0)
 		return -ENOMEM;
 	e->data = r->ranges;
@@ -127,7 +130,7 @@ static int take_holes(struct reader *r, struct tree_entry *e)
 			    "archive %s: '%.160s': data at %lld of %lld bytes lie outside of "
 			    "the file",
 			    r->s.name, e->path, (long long)off, (long long)len);
-		before = end;
+		before = r->data_end = end;
 		r->ranges[e->ndata++] = (struct tree_range){(uint64_t)off, end};
 	}
 	return 0;
@@ -293,6 +296,9 @@ static int archive_read(struct tree_source *s, uint64_t token, uint64_t off, voi
 			if (rc < 0)
 				return rc;
 			continue;
+		} else if (r->at_end && off >= MAX(end, r->data_end)) {
+			memset(to, 0, len);
+			return 0;
 		} else if (r->at_end && off >= end) {
 			return diag_set(
 			    s->diag, -EINVAL,
