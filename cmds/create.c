@@ -244,10 +244,8 @@ static int make(struct run *run, struct ek_create_options *opt)
 	const struct create_opts *o = run->opts;
 	struct ek_tree_options tree = {.size = sizeof(tree)};
 	struct target t;
-	int code = fill(run, opt);
+	int code = from_size(run, o->size, &tree, &opt->bytes);
 
-	if (code == EXIT_DONE)
-		code = from_size(run, o->size, &tree, &opt->bytes);
 	if (code != EXIT_DONE || (code = target_parse(run, run->argv[0], &t)) != EXIT_DONE)
 		return code;
 	opt->offset = t.offset;
@@ -262,7 +260,8 @@ static int make(struct run *run, struct ek_create_options *opt)
 	return target_end(run, &t, code);
 }
 
-static int run_create(struct run *run)
+/* Runs fn with what the options say. */
+static int with_options(struct run *run, int (*fn)(struct run *run, struct ek_create_options *opt))
 {
 	const struct create_opts *o = run->opts;
 	struct ek_create_options opt = {.size = sizeof(opt)};
@@ -271,9 +270,16 @@ static int run_create(struct run *run)
 
 	join_features(&o->features, &features);
 	opt.features = features.text;
-	code = features.err != 0 ? fail(run, EXIT_HOST, "%s", _("no memory")) : make(run, &opt);
+	code = features.err != 0 ? fail(run, EXIT_HOST, "%s", _("no memory")) : fill(run, &opt);
+	if (code == EXIT_DONE)
+		code = fn(run, &opt);
 	buffer_free(&features);
 	return code;
+}
+
+static int run_create(struct run *run)
+{
+	return with_options(run, make);
 }
 
 static const struct example create_examples[] = {
@@ -316,23 +322,20 @@ COMMAND(create) = {
 
 /* ---- size ---- */
 
-static int run_size(struct run *run)
+static int count(struct run *run, struct ek_create_options *opt)
 {
-	struct ek_create_options opt = {.size = sizeof(opt)};
 	struct ek_tree_options tree = {.size = sizeof(tree)};
 	const struct create_opts *o = run->opts;
 	struct ek_tree_report *r;
-	int code = fill(run, &opt), err;
+	int code = from_size(run, o->size != NULL ? o->size : "auto", &tree, &opt->bytes), err;
 
-	if (code == EXIT_DONE)
-		code = from_size(run, o->size != NULL ? o->size : "auto", &tree, &opt.bytes);
 	if (code == EXIT_DONE)
 		code = from_fill(run, &o->tree, &tree);
 	if (code == EXIT_DONE) {
 		tree.sources = (const char *const *)run->argv;
 		tree.nsources = (size_t)run->argc;
 		tree.free_bytes = o->free.v;
-		err = ek_create_tree(run->ctx, NULL, &opt, &tree, &r);
+		err = ek_create_tree(run->ctx, NULL, opt, &tree, &r);
 		if (err < 0) {
 			code = fail_call(run, err);
 		} else {
@@ -343,6 +346,11 @@ static int run_size(struct run *run)
 	}
 	from_free(&tree);
 	return code;
+}
+
+static int run_size(struct run *run)
+{
+	return with_options(run, count);
 }
 
 static const struct example size_examples[] = {
