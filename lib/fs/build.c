@@ -16,8 +16,6 @@
 
 static int check_features(const struct create_opts *o, struct diag *d)
 {
-	if ((o->ro_compat & RO_COMPAT_BIGALLOC) != 0)
-		return diag_set(d, -EOPNOTSUPP, "cannot build with files in it: bigalloc");
 	if ((o->ro_compat & RO_COMPAT_QUOTA) != 0)
 		return diag_set(d, -EOPNOTSUPP, "cannot build with files in it: quota");
 	if (o->external_log)
@@ -41,6 +39,14 @@ static int first_shape(struct build *b)
 	return rc < 0 ? rc : create_shape(&o, &b->z, b->diag, &b->l);
 }
 
+/* What the smallest file takes. */
+static uint32_t cluster_bytes(const struct create_opts *o)
+{
+	if ((o->ro_compat & RO_COMPAT_BIGALLOC) == 0)
+		return o->block_size;
+	return o->cluster_size != 0 ? o->cluster_size : o->block_size * 16;
+}
+
 int build_open(const struct create_opts *o, enum build_size how, uint64_t free_bytes,
 	       struct diag *d, struct build **ret)
 {
@@ -56,7 +62,7 @@ int build_open(const struct create_opts *o, enum build_size how, uint64_t free_b
 		if (b->o.block_size == 0)
 			b->o.block_size = 4096;
 		if (b->o.inode_ratio == 0 && b->o.inodes == 0)
-			b->o.inode_ratio = MAX(16384u, b->o.block_size);
+			b->o.inode_ratio = MAX(16384u, cluster_bytes(&b->o));
 		if (how != BUILD_FIXED && o->reserved_percent == UINT32_MAX)
 			b->o.reserved_percent = 0;
 		rc = first_shape(b);
@@ -66,7 +72,7 @@ int build_open(const struct create_opts *o, enum build_size how, uint64_t free_b
 		return rc;
 	}
 	b->exact = how == BUILD_FIXED;
-	b->reserve = RESERVE;
+	b->reserve = (uint32_t)build_whole(b, RESERVE);
 	b->space.cursor = b->z.first;
 	*ret = b;
 	return 0;
@@ -173,6 +179,7 @@ void build_forget(struct build *b, struct build_inode *inode)
 		stop_waiting(b, inode);
 	else
 		for (uint32_t i = 0; i < inode->nruns; i++)
-			give_back(b, (struct block_run){inode->runs[i].pblk, inode->runs[i].len});
+			give_back(b, (struct block_run){inode->runs[i].pblk,
+							build_whole(b, inode->runs[i].len)});
 	inode->nruns = 0;
 }

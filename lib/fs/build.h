@@ -84,7 +84,8 @@ struct build_inode {
 	uint32_t nmap;
 	size_t map_cap;
 	uint32_t map_blocks;
-	uint32_t dir_blocks, data_blocks;
+	uint32_t dir_blocks;
+	uint64_t data_blocks; /* of whole clusters */
 	uint64_t xattr_block;
 	struct build_inode *next_waiting;
 	bool waiting; /* for a place of its contents */

@@ -3,6 +3,7 @@
 #ifndef FS_BUILD_IMPL_H
 #define FS_BUILD_IMPL_H
 
+#include "base/check.h"
 #include "fs/build.h"
 #include "fs/create_impl.h"
 #include "fs/xattr_format.h"
@@ -24,12 +25,13 @@ struct build {
 	enum build_size how;
 	uint64_t free_bytes;
 	struct diag *diag;
-	struct sizes z;    /* of the size that is being tried */
-	struct layout l;   /* its superblock and geometry */
-	bool exact;        /* heads are those of z; else all have reserve blocks */
-	bool settled;      /* contents have their places */
-	uint32_t reserve;  /* blocks of a head whose true length is not known yet */
-	uint64_t data_end; /* the cursor behind contents that were placed before the plan */
+	struct sizes z;      /* of the size that is being tried */
+	struct layout l;     /* its superblock and geometry */
+	bool exact;          /* heads are those of z; else all have reserve blocks */
+	bool settled;        /* contents have their places */
+	uint32_t reserve;    /* blocks of a head whose true length is not known yet */
+	uint64_t data_end;   /* the cursor behind contents that were placed before the plan */
+	uint64_t tables_end; /* behind clusters of bitmaps and tables that are on the bill */
 	struct build_space space, mark; /* mark: behind contents */
 	struct build_inode *waiting, *last_waiting;
 	struct hash sets;
@@ -44,13 +46,23 @@ struct build {
 
 /* ---- space ---- */
 
-/* Blocks at the front of a group that no file may have. */
+/* Blocks of all clusters that so many blocks from the front of one on take. */
+static inline uint64_t build_whole(const struct build *b, uint64_t blocks)
+{
+	uint64_t mask = (1ull << b->z.log_cluster) - 1;
+
+	return (blocks + mask) & ~mask;
+}
+
+/* Blocks at the front of a group that no file may have: whole clusters. */
 uint32_t build_head(const struct build *b, uint32_t group);
 
-/* The next free run, at most want blocks; gaps shorter than min_gap are left alone. */
+/* The next free run, at most want blocks; gaps shorter than min_gap are left alone.  It begins a
+ * cluster, and nobody else gets anything of the clusters it lies in. */
 int build_take(struct build *b, uint64_t want, uint64_t min_gap, struct block_run *ret);
 
-/* len blocks in one piece behind the cursor, not noted as used. */
+/* len blocks in one piece behind the cursor, not noted as used and not rounded to clusters: group
+ * metadata, which lies block by block. */
 int build_take_whole(struct build *b, uint64_t len, uint64_t *ret);
 
 int build_note_used(struct build *b, struct block_run r);

@@ -109,7 +109,11 @@ static uint64_t most_blocks(const struct build *b)
 
 int build_data(struct build *b, struct build_inode *inode, uint64_t from, uint64_t to)
 {
-	uint64_t first = from / b->z.bs, end = DIV_UP(to, (uint64_t)b->z.bs), after = 0;
+	const uint64_t bs = b->z.bs, cluster = bs << b->z.log_cluster;
+	uint64_t first = from / cluster << b->z.log_cluster, end = ROUND_UP(to, cluster) / bs;
+	uint64_t after = 0;
+
+	end = MIN(end, DIV_UP(MAX(inode->size, to), bs));
 
 	if (end > most_blocks(b))
 		return too_large(b, to);
@@ -201,9 +205,10 @@ struct tree {
 static uint64_t next_map_block(struct tree *t)
 {
 	const struct block_run *r = &t->inode->map[t->map_run];
-	uint64_t block = r->start + t->map_off++;
+	uint64_t block = r->start + t->map_off;
 
-	if (t->map_off == r->len) {
+	t->map_off += 1u << t->b->z.log_cluster;
+	if (t->map_off >= r->len) {
 		t->map_run++;
 		t->map_off = 0;
 	}

@@ -26,10 +26,11 @@ static bool is_long_link(const struct build_inode *i)
 	return S_ISLNK(i->mode) && bytes_in_inode(i) >= INODE_BLOCK_BYTES;
 }
 
-/* Blocks behind runs that lie in one row of pieces. */
+/* Room for the blocks of the map, in a row of pieces; each has a cluster for itself, since it goes
+ * alone when the file is cut. */
 static int take_map(struct build *b, struct build_inode *inode)
 {
-	uint32_t left = inode->map_blocks;
+	uint64_t left = (uint64_t)inode->map_blocks << b->z.log_cluster;
 
 	inode->nmap = 0;
 	while (left != 0) {
@@ -42,7 +43,7 @@ static int take_map(struct build *b, struct build_inode *inode)
 		if (rc < 0)
 			return rc;
 		inode->map[inode->nmap++] = r;
-		left -= (uint32_t)r.len;
+		left -= r.len;
 	}
 	return 0;
 }
@@ -55,15 +56,14 @@ static int place_inode(struct build *b, struct build_inode *x)
 	if (!S_ISREG(x->mode)) {
 		x->nruns = 0;
 		rc = blocks != 0 ? build_place_run(b, x, 0, blocks) : 0;
-		b->bill.folders += S_ISDIR(x->mode) ? blocks : 0;
-		b->bill.links += S_ISDIR(x->mode) ? 0 : blocks;
+		*(S_ISDIR(x->mode) ? &b->bill.folders : &b->bill.links) += build_whole(b, blocks);
 	}
 	x->data_blocks = 0;
 	for (uint32_t i = 0; i < x->nruns; i++)
-		x->data_blocks += x->runs[i].len;
+		x->data_blocks += build_whole(b, x->runs[i].len);
 	b->bill.data += S_ISREG(x->mode) ? x->data_blocks : 0;
 	x->map_blocks = x->nruns != 0 ? build_count_map(b, x) : 0;
-	b->bill.maps += x->map_blocks;
+	b->bill.maps += (uint64_t)x->map_blocks << b->z.log_cluster;
 	return rc < 0 ? rc : take_map(b, x);
 }
 
@@ -81,7 +81,7 @@ static int place_xattrs(struct build *b, struct build_inode *x)
 		if (rc < 0)
 			return rc;
 		set->pblk[set->given / BUILD_XATTR_USERS] = r.start;
-		b->bill.xattrs++;
+		b->bill.xattrs += build_whole(b, 1);
 	}
 	x->xattr_block = set->pblk[set->given++ / BUILD_XATTR_USERS];
 	return 0;
@@ -115,19 +115,48 @@ static int place_contents(struct build *b)
 	return rc;
 }
 
-/* Bitmaps and tables of some groups, behind what is there. */
+/* Group metadata behind what is there; clusters that it begins are on the bill. */
+static int place_table(struct build *b, uint64_t len, uint64_t *ret)
+{
+	int rc = build_take_whole(b, len, ret);
+	uint64_t from, end;
+
+	if (rc < 0)
+		return rc;
+	from = MAX(*ret >> b->z.log_cluster << b->z.log_cluster, b->tables_end);
+	end = build_whole(b, *ret + len);
+	b->bill.tables += end - MIN(from, end);
+	b->tables_end = MAX(b->tables_end, end);
+	return 0;
+}
+
+/* Bitmaps and tables of some groups. */
 static int place_flex(struct build *b, uint32_t first, uint32_t n)
 {
 	struct layout *l = &b->l;
 	int rc = 0;
 
 	for (uint32_t i = first; i < first + n && rc == 0; i++)
-		rc = build_take_whole(b, 1, &l->desc[i].block_bitmap.v);
+		rc = place_table(b, 1, &l->desc[i].block_bitmap.v);
 	for (uint32_t i = first; i < first + n && rc == 0; i++)
-		rc = build_take_whole(b, 1, &l->desc[i].inode_bitmap.v);
+		rc = place_table(b, 1, &l->desc[i].inode_bitmap.v);
 	for (uint32_t i = first; i < first + n && rc == 0; i++)
-		rc = build_take_whole(b, l->geom.itable_blocks, &l->desc[i].inode_table.v);
+		rc = place_table(b, l->geom.itable_blocks, &l->desc[i].inode_table.v);
 	return rc;
+}
+
+static void place_in_groups(struct build *b)
+{
+	const struct geom *g = &b->l.geom;
+
+	for (uint32_t i = 0; i < g->groups; i++) {
+		uint64_t at = geom_group_start(g, i).v + build_whole(b, geom_base_meta(g, i));
+
+		b->l.desc[i].block_bitmap = (ek_pblk){at};
+		b->l.desc[i].inode_bitmap = (ek_pblk){at + 1};
+		b->l.desc[i].inode_table = (ek_pblk){at + 2};
+	}
+	b->bill.tables = g->groups * build_whole(b, 2 + g->itable_blocks);
 }
 
 /* Of a size that is given the groups beyond the tree keep their tables to themselves, as long as
@@ -138,15 +167,9 @@ static int place_tables(struct build *b)
 	uint32_t flex = 1u << g->log_flex;
 	int rc = 0;
 
-	b->bill.tables = (uint64_t)g->groups * (2 + g->itable_blocks);
+	b->tables_end = 0;
 	if ((b->o.incompat & INCOMPAT_FLEX_BG) == 0) {
-		for (uint32_t i = 0; i < g->groups; i++) {
-			uint64_t at = geom_group_start(g, i).v + geom_base_meta(g, i);
-
-			b->l.desc[i].block_bitmap = (ek_pblk){at};
-			b->l.desc[i].inode_bitmap = (ek_pblk){at + 1};
-			b->l.desc[i].inode_table = (ek_pblk){at + 2};
-		}
+		place_in_groups(b);
 		return 0;
 	}
 	for (uint32_t first = 0; first < g->groups && rc == 0; first += flex) {
@@ -186,9 +209,10 @@ static int take_file(struct build *b, struct placed_file *f, uint64_t left, uint
 	}
 	f->map.len = create_map_blocks(&b->l.geom, f->blocks, f->count);
 	if (f->map.len != 0) {
-		int rc = build_take_whole(b, f->map.len, &f->map.start);
+		uint64_t len = build_whole(b, f->map.len);
+		int rc = build_take_whole(b, len, &f->map.start);
 
-		return rc < 0 ? rc : build_note_used(b, f->map);
+		return rc < 0 ? rc : build_note_used(b, (struct block_run){f->map.start, len});
 	}
 	return 0;
 }
@@ -210,7 +234,7 @@ static int place_journal(struct build *b)
 	b->l.fast_blocks = 0;
 	if ((b->o.compat & COMPAT_FAST_COMMIT) != 0)
 		b->l.fast_blocks = (uint32_t)(blocks / 64);
-	b->bill.journal = blocks + b->l.fast_blocks;
+	b->bill.journal = build_whole(b, blocks + b->l.fast_blocks);
 	return take_file(b, &b->l.journal, blocks + b->l.fast_blocks, JOURNAL_GAP);
 }
 
@@ -223,16 +247,16 @@ static int place_own(struct build *b)
 	b->bill.other = 0;
 	if (l->geom.reserved_gdt != 0) {
 		rc = take_one(b, &l->resize_dind);
-		b->bill.other++;
+		b->bill.other += build_whole(b, 1);
 	}
 	if (rc == 0 && (b->o.incompat & INCOMPAT_MMP) != 0) {
 		rc = take_one(b, &l->mmp);
-		b->bill.other++;
+		b->bill.other += build_whole(b, 1);
 	}
 	if (rc == 0 && (b->o.compat & COMPAT_ORPHAN_FILE) != 0) {
 		rc = take_file(b, &l->orphan, MAX(2ull, MIN(l->geom.blocks >> 15, 32ull)),
 			       JOURNAL_GAP);
-		b->bill.other += l->orphan.blocks;
+		b->bill.other += build_whole(b, l->orphan.blocks);
 	}
 	if (rc == 0 && (b->o.compat & COMPAT_HAS_JOURNAL) != 0)
 		rc = place_journal(b);
@@ -281,7 +305,7 @@ static uint64_t all_heads(const struct build *b)
 	uint64_t n = g->first_data_block;
 
 	for (uint32_t i = 0; i < g->groups; i++)
-		n += geom_base_meta(g, i);
+		n += build_whole(b, geom_base_meta(g, i));
 	return n;
 }
 
@@ -292,7 +316,7 @@ int build_try_size(struct build *b, uint64_t blocks, uint64_t inodes, uint64_t *
 
 	if (rc < 0)
 		return rc;
-	if (b->o.head_most != 0 && 1 + b->l.geom.gdt_blocks > b->o.head_most)
+	if (b->o.head_most != 0 && geom_base_meta(&b->l.geom, 0) > b->o.head_most)
 		return diag_set(b->diag, -EFBIG,
 				"a stream for %llu blocks: with this much, --size must be given",
 				(unsigned long long)blocks);
@@ -305,7 +329,7 @@ int build_try_size(struct build *b, uint64_t blocks, uint64_t inodes, uint64_t *
 	*end = b->space.cursor;
 	if (rc == 0)
 		rc = place_tables(b);
-	*end = MAX(b->space.cursor, *end);
+	*end = MAX(build_whole(b, b->space.cursor), *end);
 	b->bill.heads = all_heads(b);
 	return rc;
 }

@@ -159,16 +159,21 @@ static void choose_journal(struct build *b, uint64_t blocks)
 		number_inodes(b);
 }
 
+/* Sizes that are chosen freely are whole mebibytes, and whole clusters. */
+static uint64_t auto_step(const struct build *b)
+{
+	return MAX((1u << 20) / MIN(b->z.bs, 1u << 20), 1u << b->z.log_cluster);
+}
+
 /* The size that holds what was placed and what shall be left. */
 static uint64_t next_size(struct build *b, uint64_t blocks, uint64_t end)
 {
-	uint64_t want = MAX(end, in_use(b) + wanted_free(b));
+	uint64_t want = MAX(end, build_whole(b, in_use(b) + wanted_free(b)));
 
 	if (want > blocks)
-		return b->how == BUILD_AUTO ? ROUND_UP(want, (1u << 20) / MIN(b->z.bs, 1u << 20))
-					    : want;
+		return b->how == BUILD_AUTO ? ROUND_UP(want, auto_step(b)) : want;
 	if (b->z.blocks < blocks) /* a last group of its head alone was cut off */
-		return b->z.blocks + geom_base_meta(&b->l.geom, b->z.groups) + 16;
+		return build_whole(b, b->z.blocks + geom_base_meta(&b->l.geom, b->z.groups) + 16);
 	return blocks;
 }
 
@@ -196,11 +201,12 @@ static uint64_t first_guess(const struct build *b)
 
 static int find_size(struct build *b)
 {
-	uint64_t blocks = first_guess(b), end, next;
+	uint64_t blocks = first_guess(b), end, next, least;
 	int rc;
 
 	for (unsigned round = 0;; round++) {
-		blocks = MAX(blocks, least_blocks(b, wanted_inodes(b, blocks)));
+		least = least_blocks(b, wanted_inodes(b, blocks));
+		blocks = build_whole(b, MAX(blocks, least));
 		choose_journal(b, blocks);
 		rc = build_try_size(b, blocks, wanted_inodes(b, blocks), &end);
 		if (rc < 0)

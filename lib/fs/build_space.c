@@ -3,7 +3,7 @@
  * Blocks are dealt out from the front of the device to its end, over the heads of groups: copies of
  * the superblock and of descriptors, and without flex_bg bitmaps and inode tables.  As long as the
  * size is not known, heads are given more than they will need; what remains becomes gaps, which are
- * filled before anything else.
+ * filled before anything else.  With clusters everything is dealt out in whole ones.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +22,9 @@ uint32_t build_head(const struct build *b, uint32_t group)
 		return geom_has_super(g, group) ? b->reserve : 0;
 	if (group >= g->groups)
 		return 0;
-	base = geom_base_meta(g, group);
+	base = (uint32_t)build_whole(b, geom_base_meta(g, group));
 	if ((b->o.incompat & INCOMPAT_FLEX_BG) == 0)
-		base += 2 + g->itable_blocks;
+		base += (uint32_t)build_whole(b, 2 + g->itable_blocks);
 	return base;
 }
 
@@ -92,13 +92,17 @@ static bool from_gap(struct build_space *s, uint64_t want, uint64_t min_gap, str
 int build_take(struct build *b, uint64_t want, uint64_t min_gap, struct block_run *ret)
 {
 	struct build_space *s = &b->space;
+	uint64_t whole = build_whole(b, want);
+	int rc;
 
-	if (!from_gap(s, want, min_gap, ret)) {
-		ret->len = free_at_cursor(b, want);
+	if (!from_gap(s, whole, min_gap, ret)) {
+		ret->len = free_at_cursor(b, whole);
 		ret->start = s->cursor;
 		s->cursor += ret->len;
 	}
-	return build_note_used(b, *ret);
+	rc = build_note_used(b, *ret);
+	ret->len = MIN(ret->len, want);
+	return rc;
 }
 
 int build_take_whole(struct build *b, uint64_t len, uint64_t *ret)

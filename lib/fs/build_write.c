@@ -43,7 +43,8 @@ int build_out(struct build_out *o, uint64_t at, const void *bytes, size_t len)
 
 static void fill_record(const struct build *b, const struct build_inode *x, struct inode_rec *r)
 {
-	uint64_t blocks = x->data_blocks + x->map_blocks + (x->xattr_block != 0 ? 1u : 0u);
+	uint64_t single = x->map_blocks + (x->xattr_block != 0 ? 1u : 0u);
+	uint64_t blocks = x->data_blocks + (single << b->z.log_cluster);
 
 	memset(r, 0, sizeof(*r));
 	r->mode = (uint16_t)x->mode;

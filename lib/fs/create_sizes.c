@@ -34,6 +34,12 @@ static const struct kind *kind_of(uint64_t size)
 	return k;
 }
 
+/* Blocks of the first superblock, and of what lies before it. */
+static uint32_t first_super(const struct sizes *z)
+{
+	return z->bs == 1024 && z->first == 0 ? 2 : 1;
+}
+
 static uint32_t reserved_gdt(const struct create_opts *o, const struct sizes *z)
 {
 	uint64_t max = UINT32_MAX, groups, want;
@@ -49,10 +55,14 @@ static uint32_t reserved_gdt(const struct create_opts *o, const struct sizes *z)
 	groups = DIV_UP(max - z->first, z->bpg);
 	want = DIV_UP(groups, per);
 	want = MIN(want > z->gdt ? want - z->gdt : 0, (uint64_t)z->bs / 4);
+	if (o->tight)
+		want = MAX(want, 1u); /* none would be no resize inode */
+	if (o->head_most != 0)
+		want = MIN(want, o->head_most - MIN(o->head_most, first_super(z) + z->gdt));
 	/* With a boot block before the first superblock the copies are counted one block behind
 	 * where they are; the last must not be another cluster's. */
-	if (z->bs == 1024 && z->first == 0 && (1 + z->gdt + want) % (1u << z->log_cluster) == 0)
-		want -= MIN(want, 1u);
+	if (first_super(z) == 2 && (1 + z->gdt + want) % (1u << z->log_cluster) == 0)
+		want = o->tight && want == 1 ? 2 : want - MIN(want, 1u);
 	return (uint32_t)want;
 }
 
@@ -119,11 +129,6 @@ static int size_round(const struct create_opts *o, struct sizes *z, struct diag 
 				(unsigned long long)o->size);
 	z->gdt = DIV_UP(z->groups, z->bs / z->desc_size);
 	z->reserved_gdt = reserved_gdt(o, z);
-	if (o->tight && (o->compat & COMPAT_RESIZE_INODE) != 0 && z->blocks <= UINT32_MAX)
-		z->reserved_gdt = MAX(z->reserved_gdt, 1u); /* none would be no resize inode */
-	if (o->head_most != 0)
-		z->reserved_gdt =
-		    MIN(z->reserved_gdt, o->head_most > 1 + z->gdt ? o->head_most - 1 - z->gdt : 0);
 	choose_backups(o, z);
 	rc = inodes_per_group(o, z, d);
 	if (rc < 0)

@@ -28,6 +28,72 @@ numbers() {
 	equal "$(free_blocks free.img)" 2560
 }
 
+@test "trees go into clusters: sizes are exact, clean, and the kernel reads what is there" {
+	numbers 300
+	mkdir -p t/a/b
+	printf hello >t/a/f
+	ln t/a/f t/a/b/g
+	ln -s "$(printf '%0200d' 1)" t/long
+	head -c 3000000 /dev/urandom >t/big
+	truncate -s 3M t/sparse
+	printf x | dd of=t/sparse bs=1 seek=5000 conv=notrunc status=none
+	printf x | dd of=t/sparse bs=1 seek=60000 conv=notrunc status=none
+	need dumpe2fs python3
+	export SOURCE_DATE_EPOCH=1700000000
+	need_json
+	local shape how n=0 bytes free
+	for shape in "" "-b 1K -g 4096" "-C 256K --no-journal" "-C 8K -O ^flex_bg" "-C 32K -O orphan_file,mmp,sparse_super2" \
+		"-C 16K -O meta_bg,^resize_inode"; do
+		for how in min auto 120M "min --free 10M"; do
+			# shellcheck disable=SC2086 # a shape is several words, and so may be a size
+			x 0 size --json -O bigalloc $shape --size $how t
+			bytes=$(json 'd["bytes"]') free=$(json 'd["free"]')
+			# shellcheck disable=SC2086
+			x 0 create -f -O bigalloc $shape --size $how --from t a.img
+			clean a.img
+			equal "$(stat -c %s a.img)" "$bytes"
+			equal "$(dumpe2fs -h a.img 2>/dev/null | sed -n 's/^Free blocks: *//p')" "$free"
+		done
+		n=$((n + 1))
+		mv a.img $n.img
+		x 0 get -R $n.img out
+		rmdir out/lost+found
+		diff -r --no-dereference t out
+		rm -r out
+	done
+	for n in $(seq $n); do
+		mount_image $n.img mnt$n ro
+		diff -r --no-dereference -x lost+found t mnt$n
+	done
+}
+
+@test "files in many pieces, and streams of them, have whole clusters and maps" {
+	need tar python3
+	mkdir t
+	python3 -c '
+with open("t/pieces", "wb") as f:
+    for i in range(2000):
+        f.seek(i * 131072 + i % 16 * 4096)
+        f.write(b"%d" % i)
+    f.truncate(2000 * 131072)
+'
+	tar --sparse --format=posix -C t -cf t.tar .
+	local from
+	for from in t t.tar; do
+		x 0 create -f -O bigalloc --size min --from $from a.img
+		clean a.img
+		x 0 create -f -O bigalloc -b 1K -g 4096 --size min --from $from b.img
+		clean b.img
+		x 0 create -f -b 64K --no-journal --size min --from $from c.img
+		clean c.img
+		for img in a b c; do
+			x 0 get $img.img:/pieces out
+			cmp out t/pieces
+			rm out
+		done
+	done
+}
+
 @test "the smallest image with a hole more than one group wide is clean too" {
 	mkdir t
 	truncate -s 140M t/a
