@@ -65,8 +65,9 @@ struct build_inode {
 	uint32_t uid, gid, project, flags;
 	uint32_t dev_major, dev_minor;
 	struct ek_time atime, mtime, ctime, crtime;
-	uint64_t size; /* of a regular file */
-	char *target;  /* of a link */
+	uint64_t size;     /* of a regular file */
+	char *target;      /* of a link */
+	uint8_t *contents; /* that lie in the inode; else NULL */
 	struct build_xattrs *xattrs;
 	struct build_inode *parent; /* of a folder */
 	struct build_name **names;  /* in a folder */
@@ -85,7 +86,8 @@ struct build_inode {
 	size_t map_cap;
 	uint32_t map_blocks;
 	uint32_t dir_blocks;
-	uint64_t data_blocks; /* of whole clusters */
+	uint64_t data_blocks;  /* of whole clusters */
+	uint32_t inside_bytes; /* of contents that lie in the inode */
 	uint64_t xattr_block;
 	struct build_inode *next_waiting;
 	bool waiting; /* for a place of its contents */
@@ -121,6 +123,10 @@ uint64_t build_limit(const struct build *b);
  * name.  -E2BIG when they do not fit. */
 int build_xattrs(struct build *b, const struct ek_xattr *x, size_t n, const char *path,
 		 struct build_xattrs **ret);
+
+/* Whether the contents of a regular file fit its inode beside its attributes.  Then the file asks
+ * for no blocks, and its contents must be there when the filesystem is written. */
+bool build_inside(const struct build *b, struct build_inode *inode);
 
 /* Blocks for data: [from, to) of bytes in ascending order, one call each, then build_space.  A file
  * without any is all hole. */

@@ -133,6 +133,8 @@ int build_dir_plan(struct build *b, struct build_inode *dir)
 	if (dir->nnames > 1)
 		qsort(dir->names, dir->nnames, sizeof(struct build_name *), by_name);
 	dir->dir_blocks = 0;
+	if (build_dir_inside(b, dir))
+		return 0;
 	do {
 		pack(b, dir, from, &at);
 		from = 0;
@@ -176,6 +178,12 @@ static uint32_t put(const struct build *b, uint8_t *block, uint32_t at, const ch
 	e->file_type = type_of(b, inode->mode);
 	memcpy(e->name, name, len);
 	return at + size;
+}
+
+void build_dir_put(const struct build *b, uint8_t *bytes, uint32_t at, const struct build_name *n,
+		   uint32_t size)
+{
+	put(b, bytes, at, n->name, n->len, n->inode, size);
 }
 
 static uint32_t put_dots(struct writing *w, uint32_t size)

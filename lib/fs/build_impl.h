@@ -9,6 +9,7 @@
 #include "fs/xattr_format.h"
 
 #define BUILD_XATTR_USERS 1024u /* of one block, as Linux shares them */
+#define BUILD_BODY        164u  /* bytes of an inode before its attributes */
 
 /* Free space as it is dealt out: what was passed over, and everything from cursor on. */
 struct build_space {
@@ -111,6 +112,18 @@ int build_map(struct build *b, struct build_out *o, const struct build_inode *in
 /* Sorts the folder's names as they will be stored and counts its blocks. */
 int build_dir_plan(struct build *b, struct build_inode *dir);
 int build_dir_write(struct build *b, struct build_out *o, const struct build_inode *dir);
+
+/* A name at a place of a folder's bytes, size of which are its. */
+void build_dir_put(const struct build *b, uint8_t *bytes, uint32_t at, const struct build_name *n,
+		   uint32_t size);
+
+/* Whether the folder, with its names sorted, fits its inode. */
+bool build_dir_inside(const struct build *b, struct build_inode *dir);
+
+/* What lies in the inode: its beginning to r, the rest beside the attributes in body.  bytes: room
+ * for an inode. */
+int build_inside_put(const struct build *b, const struct build_inode *x, uint8_t *bytes,
+		     struct inode_rec *r, uint8_t *body);
 
 void build_xattrs_free(struct build_xattrs *set);
 int build_xattrs_write(struct build *b, struct build_out *o);

@@ -64,7 +64,7 @@ static void fill_record(const struct build *b, const struct build_inode *x, stru
 	if (S_ISREG(x->mode))
 		r->size = x->size;
 	else if (S_ISDIR(x->mode))
-		r->size = (uint64_t)x->dir_blocks << b->l.geom.block_bits;
+		r->size = x->inside_bytes + ((uint64_t)x->dir_blocks << b->l.geom.block_bits);
 	else if (S_ISLNK(x->mode))
 		r->size = strlen(x->target);
 	if (S_ISDIR(x->mode) && x->dir_blocks > 1 && (b->o.compat & COMPAT_DIR_INDEX) != 0 &&
@@ -100,6 +100,8 @@ static int write_node(struct build *b, struct build_out *o, const struct build_i
 		memcpy(r->block, x->target, strlen(x->target));
 		return 0;
 	}
+	if (x->inside_bytes != 0)
+		return 0;
 	if (S_ISDIR(x->mode))
 		rc = build_dir_write(b, o, x);
 	else if (S_ISLNK(x->mode))
@@ -109,18 +111,24 @@ static int write_node(struct build *b, struct build_out *o, const struct build_i
 	return rc < 0 ? rc : build_map(b, o, x, r);
 }
 
-/* The inode as it lies in its table, attributes behind its fields. */
-static void encode(const struct build *b, const struct build_inode *x, const struct inode_rec *r,
-		   uint8_t *raw)
+/* The inode as it lies in its table, attributes and contents behind its fields; spare is as large.
+ */
+static int encode(const struct build *b, const struct build_inode *x, struct inode_rec *r,
+		  uint8_t *raw, uint8_t *spare)
 {
+	bool body = x->xattrs != NULL && x->xattrs->body != NULL;
 	le32 magic = le32_make(XATTR_MAGIC);
+	int rc = 0;
 
 	memset(raw, 0, b->z.isize);
-	if (x->xattrs != NULL && x->xattrs->body != NULL) {
-		memcpy(raw + 160, &magic, sizeof(magic));
-		memcpy(raw + 164, x->xattrs->body, b->z.isize - 164);
-	}
+	if (body || x->inside_bytes != 0)
+		memcpy(raw + BUILD_BODY - sizeof(magic), &magic, sizeof(magic));
+	if (body)
+		memcpy(raw + BUILD_BODY, x->xattrs->body, b->z.isize - BUILD_BODY);
+	if (x->inside_bytes != 0)
+		rc = build_inside_put(b, x, spare, r, raw + BUILD_BODY);
 	inode_encode(&b->l.geom, (ek_inum){x->ino}, r, raw);
+	return rc;
 }
 
 static uint64_t inode_place(const struct build *b, uint32_t ino)
@@ -143,13 +151,15 @@ static int write_nodes(struct build *b, struct build_out *o, struct inode_rec *r
 	return rc < 0 ? rc : build_out_flush(o);
 }
 
-static int write_tables(struct build *b, struct build_out *o, const struct inode_rec *recs)
+static int write_tables(struct build *b, struct build_out *o, struct inode_rec *recs)
 {
-	uint8_t *raw = calloc(1, b->z.isize);
+	uint8_t *raw = calloc(2, b->z.isize);
 	int rc = raw == NULL ? -ENOMEM : 0;
 
 	for (uint32_t i = 0; i < b->n && rc == 0; i++) {
-		encode(b, b->inodes[i], &recs[i], raw);
+		rc = encode(b, b->inodes[i], &recs[i], raw, raw + b->z.isize);
+		if (rc < 0)
+			break;
 		rc = build_out(o, inode_place(b, b->inodes[i]->ino), raw, b->z.isize);
 	}
 	free(raw);

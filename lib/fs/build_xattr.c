@@ -125,7 +125,7 @@ static void finish_block(struct encoding *e)
 static int encode(struct build *b, struct build_xattrs *set, const struct ek_xattr *x, size_t n,
 		  const char *path)
 {
-	uint32_t room = b->z.isize > 160 + 8 ? b->z.isize - 160 - 4 : 0;
+	uint32_t room = b->z.isize > BUILD_BODY + 4 ? b->z.isize - BUILD_BODY : 0;
 	struct encoding e = {.b = b, .set = set, .path = path};
 	int rc = 0;
 

@@ -289,11 +289,33 @@ static int take_stream(struct making *m, struct tree_source *s, struct gather_no
 	return build_settled(m->b) ? copy_file(m, s, n) : spool_file(m, s, n);
 }
 
+/* Contents that lie in the inode are read at once: they wait in memory. */
+static int take_inside(struct making *m, struct tree_source *s, struct gather_node *n,
+		       const struct tree_entry *e)
+{
+	int rc;
+
+	m->bytes += n->i.size;
+	rc = feed_check_bytes(&m->feed, m->bytes);
+	if (rc < 0 || m->path == NULL)
+		return rc;
+	n->i.contents = malloc(n->i.inside_bytes);
+	if (n->i.contents == NULL)
+		return diag_set(m->diag, -ENOMEM, "out of memory for contents");
+	m->written += n->i.size;
+	return s->ops->read(s, e->token, 0, n->i.contents, n->i.inside_bytes);
+}
+
 static int take_contents(struct making *m, struct tree_source *s, struct gather_node *n,
 			 const struct tree_entry *e)
 {
-	int rc = mem_grow((void **)&m->files, &m->files_cap, m->nfiles + 1, sizeof(*m->files));
+	int rc;
 
+	n->has_contents = true;
+	if (build_inside(m->b, &n->i))
+		return take_inside(m, s, n, e);
+	n->has_contents = false;
+	rc = mem_grow((void **)&m->files, &m->files_cap, m->nfiles + 1, sizeof(*m->files));
 	if (rc == 0)
 		rc = ask_space(m, n, e);
 	if (rc < 0)

@@ -439,6 +439,7 @@ void gather_end(struct gather *g)
 		free(n->i.runs);
 		free(n->i.map);
 		free(n->i.target);
+		free(n->i.contents);
 		free(n);
 	}
 	hash_free(&g->names);

@@ -169,3 +169,62 @@ t"
 	x 0 create -f --size auto --from t a.img # without, because it is small
 	clean a.img
 }
+
+@test "with inline_data small files and folders lie in their inodes, beside attributes" {
+	need python3 debugfs
+	python3 -c '
+import os
+for i in range(0, 260):
+    os.makedirs("t/d%d" % (i % 13), exist_ok=True)
+    open("t/f%03d" % i, "wb").write(os.urandom(i))
+for d in range(13):
+    for k in range(d):
+        open("t/d%d/n%d" % (d, k), "w").write("x")
+os.makedirs("t/e")
+open("t/e/" + "long" * 13, "w").write("x") # shares the first row with nothing
+os.makedirs("t/empty")
+os.link("t/f020", "t/d1/hard")
+open("t/hole", "wb").truncate(100)
+'
+	printf '#spec 1\n' >a.spec
+	local n v
+	for n in 4 24 32 60; do
+		v=$(printf "%0${n}d" 1)
+		printf './x%s xattr.user.a=%s data=%s\n' "$n" "$v" "$(printf '%0100d' 7)" >>a.spec
+	done
+	local shape img=0 flags
+	flags() { debugfs -R "stat $1" $img.img 2>/dev/null | sed -n 's/.*Flags: *//p' | head -1; }
+	for shape in "" "-I 512 -b 1K" "-O bigalloc" "-O ^extent"; do
+		img=$((img + 1))
+		need_json
+		# shellcheck disable=SC2086 # a shape is several words
+		x 0 size --json --size min -O inline_data $shape t a.spec
+		v=$(json 'd["bytes"]')
+		# shellcheck disable=SC2086
+		x 0 create --size min -O inline_data $shape --from t --from a.spec $img.img
+		equal "$(stat -c %s $img.img)" "$v"
+		clean $img.img
+		x 0 get -R $img.img out
+		rmdir out/lost+found
+		diff -r -x 'x*' t out
+		equal "$(cat out/x24)" "$(printf '%0100d' 7)"
+		equal "$(stat -c %i out/f020)" "$(stat -c %i out/d1/hard)"
+		rm -r out
+	done
+	img=1
+	equal "$(flags f128)" 0x10000000
+	[ "$(flags f129)" != 0x10000000 ]
+	equal "$(flags d3)" 0x10000000
+	equal "$(flags empty)" 0x10000000
+	equal "$(flags x4)" 0x10000000
+	[ "$(flags x60)" != 0x10000000 ]
+	tar --sort=name --format=posix -C t -cf t.tar .
+	x 0 create --size auto -O inline_data --free 8M --from t.tar rw.img
+	clean rw.img
+	mount_image rw.img mnt
+	diff -r -x lost+found t mnt
+	for n in mnt/d* mnt/e mnt/empty; do printf more >"$n/new"; done
+	for n in mnt/f*; do printf more >>"$n"; done
+	umount mnt
+	clean rw.img
+}
