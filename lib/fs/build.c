@@ -88,6 +88,8 @@ void build_close(struct build *b)
 	while ((n = hash_pop(&b->sets, &at)) != NULL)
 		build_xattrs_free(hash_entry(n, struct build_xattrs, node));
 	hash_free(&b->sets);
+	build_values_free(b);
+	free(b->list);
 	build_space_free(&b->space);
 	build_space_free(&b->mark);
 	layout_free(&b->l);

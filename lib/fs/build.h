@@ -51,8 +51,11 @@ struct build_xattrs {
 	uint32_t users;
 	uint8_t *body; /* behind the inode's fields, or NULL */
 	uint8_t *block;
-	struct build_value *values; /* of those in inodes of their own */
+	struct build_user *values; /* of those in inodes of their own */
 	uint32_t nvalues;
+	size_t values_cap;
+	uint64_t value_blocks; /* of values, whoever else has them */
+	bool listed;
 	uint64_t *pblk; /* one for each 1024 users */
 	uint32_t nblocks, given;
 	size_t source_len;
@@ -90,7 +93,8 @@ struct build_inode {
 	uint32_t inside_bytes; /* of contents that lie in the inode */
 	uint64_t xattr_block;
 	struct build_inode *next_waiting;
-	bool waiting; /* for a place of its contents */
+	bool waiting;              /* for a place of its contents */
+	struct build_value *value; /* of an attribute, that these are the contents of, or NULL */
 };
 
 enum build_size {

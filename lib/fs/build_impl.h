@@ -21,6 +21,21 @@ struct build_space {
 	uint64_t taken; /* blocks of used */
 };
 
+/* The value of attributes that lies in an inode of its own. */
+struct build_value {
+	struct hash_node node;
+	struct build_inode inode;
+	uint64_t users; /* entries, in blocks or behind inodes */
+	uint32_t hash;
+	uint8_t bytes[];
+};
+
+/* An entry of a set that has such a value. */
+struct build_user {
+	struct build_value *value;
+	bool in_body;
+};
+
 struct build {
 	struct create_opts o;
 	enum build_size how;
@@ -35,10 +50,11 @@ struct build {
 	uint64_t tables_end; /* behind clusters of bitmaps and tables that are on the bill */
 	struct build_space space, mark; /* mark: behind contents */
 	struct build_inode *waiting, *last_waiting;
-	struct hash sets;
-	struct build_inode **inodes;
-	uint32_t n, extra_inodes; /* of values */
-	uint32_t *dirs;           /* folders of each group */
+	struct hash sets, values;
+	struct build_inode **inodes; /* those of values last */
+	struct build_inode **list;   /* inodes, when there are values, or NULL */
+	uint32_t n;
+	uint32_t *dirs; /* folders of each group */
 	uint32_t orphan_ino;
 	uint32_t without; /* features that a size was too small for */
 	const struct build_inode *lost;
@@ -124,6 +140,18 @@ bool build_dir_inside(const struct build *b, struct build_inode *dir);
  * for an inode. */
 int build_inside_put(const struct build *b, const struct build_inode *x, uint8_t *bytes,
 		     struct inode_rec *r, uint8_t *body);
+
+/* The value goes to an inode, which v->inum stands for until there are numbers.  The caller says
+ * afterwards where the entry is. */
+int build_value_take(struct build *b, struct build_xattrs *set, struct xattr_value *v);
+void build_values_free(struct build *b);
+
+/* Values that are used join the inodes; users of sets are counted by then. */
+int build_values_list(struct build *b);
+/* Entries get the numbers of their values. */
+void build_values_name(struct build *b);
+void build_value_record(const struct build_value *v, struct inode_rec *r);
+int build_value_write(struct build *b, struct build_out *o, const struct build_inode *x);
 
 void build_xattrs_free(struct build_xattrs *set);
 int build_xattrs_write(struct build *b, struct build_out *o);

@@ -48,20 +48,35 @@ static int take_map(struct build *b, struct build_inode *inode)
 	return 0;
 }
 
+/* What is not written by the caller. */
+static uint32_t own_blocks(const struct build *b, const struct build_inode *x)
+{
+	if (x->value != NULL)
+		return (uint32_t)DIV_UP(x->size, (uint64_t)b->z.bs);
+	return S_ISDIR(x->mode) ? x->dir_blocks : is_long_link(x) ? 1 : 0;
+}
+
+/* Where the bill has blocks of the inode's contents. */
+static uint64_t *row_of(struct build *b, const struct build_inode *x)
+{
+	return x->value != NULL   ? &b->bill.xattrs
+	       : S_ISREG(x->mode) ? &b->bill.data
+	       : S_ISDIR(x->mode) ? &b->bill.folders
+				  : &b->bill.links;
+}
+
 static int place_inode(struct build *b, struct build_inode *x)
 {
-	uint32_t blocks = S_ISDIR(x->mode) ? x->dir_blocks : is_long_link(x) ? 1 : 0;
 	int rc = 0;
 
-	if (!S_ISREG(x->mode)) {
+	if (!S_ISREG(x->mode) || x->value != NULL) {
 		x->nruns = 0;
-		rc = blocks != 0 ? build_place_run(b, x, 0, blocks) : 0;
-		*(S_ISDIR(x->mode) ? &b->bill.folders : &b->bill.links) += build_whole(b, blocks);
+		rc = build_place_run(b, x, 0, own_blocks(b, x));
 	}
 	x->data_blocks = 0;
 	for (uint32_t i = 0; i < x->nruns; i++)
 		x->data_blocks += build_whole(b, x->runs[i].len);
-	b->bill.data += S_ISREG(x->mode) ? x->data_blocks : 0;
+	*row_of(b, x) += x->data_blocks;
 	x->map_blocks = x->nruns != 0 ? build_count_map(b, x) : 0;
 	b->bill.maps += (uint64_t)x->map_blocks << b->z.log_cluster;
 	return rc < 0 ? rc : take_map(b, x);

@@ -35,7 +35,7 @@ static void number_inodes(struct build *b)
 static int count_links(struct build *b)
 {
 	for (uint32_t i = 0; i < b->n; i++)
-		b->inodes[i]->links = 0;
+		b->inodes[i]->links = b->inodes[i]->value != NULL ? 1 : 0;
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct build_inode *x = b->inodes[i];
 
@@ -96,8 +96,11 @@ static int count_xattr_blocks(struct build *b)
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct build_xattrs *set = b->inodes[i]->xattrs;
 
-		if (set != NULL && set->block != NULL)
-			set->nblocks = DIV_UP(++set->users, BUILD_XATTR_USERS);
+		if (set == NULL)
+			continue;
+		set->users++;
+		if (set->block != NULL)
+			set->nblocks = DIV_UP(set->users, BUILD_XATTR_USERS);
 	}
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct build_xattrs *set = b->inodes[i]->xattrs;
@@ -329,12 +332,15 @@ int build_plan(struct build *b, struct build_inode **inodes, uint32_t n, struct 
 	b->n = n;
 	b->data_end = b->space.cursor;
 	b->lost = lost;
+	rc = count_xattr_blocks(b);
+	if (rc == 0)
+		rc = build_values_list(b);
+	if (rc < 0)
+		return rc;
 	number_inodes(b);
 	rc = count_links(b);
 	if (rc == 0)
 		rc = plan_folders(b);
-	if (rc == 0)
-		rc = count_xattr_blocks(b);
 	if (rc == 0)
 		rc = build_space_copy(&b->mark, &b->space);
 	if (rc == 0)

@@ -44,7 +44,8 @@ int build_out(struct build_out *o, uint64_t at, const void *bytes, size_t len)
 static void fill_record(const struct build *b, const struct build_inode *x, struct inode_rec *r)
 {
 	uint64_t single = x->map_blocks + (x->xattr_block != 0 ? 1u : 0u);
-	uint64_t blocks = x->data_blocks + (single << b->z.log_cluster);
+	uint64_t values = x->xattrs != NULL ? x->xattrs->value_blocks : 0;
+	uint64_t blocks = x->data_blocks + values + (single << b->z.log_cluster);
 
 	memset(r, 0, sizeof(*r));
 	r->mode = (uint16_t)x->mode;
@@ -61,6 +62,8 @@ static void fill_record(const struct build *b, const struct build_inode *x, stru
 	r->file_acl = x->xattr_block;
 	r->extra_isize = b->z.isize > 128 ? 32 : 0;
 	r->blocks = blocks << (b->l.geom.block_bits - 9);
+	if (x->value != NULL)
+		build_value_record(x->value, r);
 	if (S_ISREG(x->mode))
 		r->size = x->size;
 	else if (S_ISDIR(x->mode))
@@ -106,6 +109,8 @@ static int write_node(struct build *b, struct build_out *o, const struct build_i
 		rc = build_dir_write(b, o, x);
 	else if (S_ISLNK(x->mode))
 		rc = write_link(b, o, x);
+	else if (x->value != NULL)
+		rc = build_value_write(b, o, x);
 	else if (!S_ISREG(x->mode))
 		return 0;
 	return rc < 0 ? rc : build_map(b, o, x, r);
@@ -184,6 +189,7 @@ int build_fill(struct create_writer *w, struct super_raw *sb, void *ctx)
 	struct inode_rec *recs = mem_array(b->n, sizeof(*recs), SIZE_MAX, b->diag);
 	int rc = o.buf == NULL || recs == NULL ? -ENOMEM : zero_tables(w);
 
+	build_values_name(b);
 	if (rc == 0)
 		rc = write_nodes(b, &o, recs);
 	if (rc == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Attributes of inodes that are built in bulk.  Each distinct set is encoded once: what fits goes
- * behind the inode's fields, the rest to a block that up to 1024 inodes share.
+ * behind the inode's fields, the rest to a block that up to 1024 inodes share.  With ea_inode the
+ * value of what fits neither goes to an inode.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -79,13 +80,58 @@ static int bad_acl(struct encoding *e, const struct ek_xattr *x)
 			    escape_to(shown, sizeof(shown), e->path, strlen(e->path)), x->name);
 }
 
+/* A name with its index, and what it is to have. */
+struct item {
+	uint8_t index;
+	const char *name;
+	uint32_t len;
+	struct xattr_value value;
+};
+
+/* 1: behind the inode; 0: in the block. */
+static int place(struct encoding *e, const struct item *i)
+{
+	int rc = -ENOSPC;
+
+	if (e->body.base != NULL)
+		rc = xattr_area_set(&e->body, i->index, i->name, i->len, &i->value, false);
+	if (rc == 0)
+		return 1;
+	return rc == -ENOSPC ? xattr_area_set(&e->block, i->index, i->name, i->len, &i->value, true)
+			     : rc;
+}
+
+static int place_apart(struct encoding *e, struct item *i)
+{
+	int rc = build_value_take(e->b, e->set, &i->value);
+
+	if (rc < 0)
+		return rc;
+	rc = place(e, i);
+	e->set->values[e->set->nvalues - 1].in_body = rc == 1;
+	return rc;
+}
+
+/* As the kernel does: what would fill a block goes to an inode at once. */
+static int place_anywhere(struct encoding *e, struct item *i)
+{
+	uint32_t most = e->b->z.bs - XATTR_BLOCK_HEAD - 20 - 4;
+	bool may = (e->b->o.incompat & INCOMPAT_EA_INODE) != 0 && i->value.size != 0;
+	int rc = -ENOSPC;
+
+	if (!may || ROUND_UP(i->value.size, 4u) <= most)
+		rc = place(e, i);
+	return rc == -ENOSPC && may ? place_apart(e, i) : rc;
+}
+
 static int add(struct encoding *e, const struct ek_xattr *x)
 {
 	struct xattr_value v = {.bytes = x->value, .size = (uint32_t)x->len};
 	const char *rest;
 	uint8_t index = xattr_prefix(x->name, &rest);
 	size_t len = index != 0 ? strlen(rest) : 0;
-	int rc = -ENOSPC;
+	struct item i;
+	int rc;
 
 	/* what lies in system. is the filesystem's */
 	if (index == 0 || index == 7 || len > 255 || (len == 0 && index != 2 && index != 3))
@@ -99,13 +145,10 @@ static int add(struct encoding *e, const struct ek_xattr *x)
 		if (rc < 0)
 			return bad_acl(e, x);
 		v = (struct xattr_value){.bytes = e->acl, .size = (uint32_t)rc};
-		rc = -ENOSPC;
 	}
-	if (e->body.base != NULL)
-		rc = xattr_area_set(&e->body, index, rest, (uint32_t)len, &v, false);
-	if (rc == -ENOSPC)
-		rc = xattr_area_set(&e->block, index, rest, (uint32_t)len, &v, true);
-	return rc == -ENOSPC ? too_large(e->b, x, e->path) : rc;
+	i = (struct item){index, rest, (uint32_t)len, v};
+	rc = place_anywhere(e, &i);
+	return rc == -ENOSPC ? too_large(e->b, x, e->path) : MIN(rc, 0);
 }
 
 static void finish_block(struct encoding *e)
@@ -151,6 +194,7 @@ void build_xattrs_free(struct build_xattrs *set)
 	free(set->body);
 	free(set->block);
 	free(set->pblk);
+	free(set->values);
 	free(set);
 }
 

@@ -228,3 +228,49 @@ open("t/hole", "wb").truncate(100)
 	umount mnt
 	clean rw.img
 }
+
+@test "with ea_inode values that fit nowhere lie in inodes, one for all equal ones" {
+	need python3
+	python3 -c '
+import base64, random
+random.seed(1)
+def value(n):
+    return "0s" + base64.b64encode(random.randbytes(n)).decode()
+big, mid, rest = value(20000), value(3000), value(1000)
+print("#spec 1\n./d type=dir xattr.user.big=" + big)
+for i in range(30):
+    own = " xattr.user.own=" + value(5000) if i % 5 == 0 else ""
+    print("./d/f%02d uid=%d data=x xattr.user.big=%s%s" % (i, 1000 + i, big, own))
+for i in range(1100): # more than share a block
+    print("./s%04d data=x xattr.user.a=%s xattr.user.b=%s xattr.user.c=%s" % (i, mid, rest, big))
+' >a.spec
+	x 2 create --size auto --from a.spec a.img
+	has "$err" "attribute too large"
+	need_json
+	local shape bytes values=7
+	for shape in "" "-O bigalloc" "-O ^extent,^metadata_csum" "-b 1K -O inline_data"; do
+		[ "$shape" != "-b 1K -O inline_data" ] || values=9 # smaller blocks hold fewer
+		# shellcheck disable=SC2086 # a shape is several words
+		x 0 size --json --size min -O ea_inode $shape a.spec
+		bytes=$(json 'd["bytes"]')
+		equal "$(json 'd["inodes_used"]')" $((10 + 1 + 1 + 30 + 1100 + values))
+		# shellcheck disable=SC2086
+		x 0 create -f --size min -O ea_inode $shape --from a.spec a.img
+		equal "$(stat -c %s a.img)" "$bytes"
+		clean a.img
+		x 0 create -f --size auto -O ea_inode --free 8M --from a.img b.img
+		clean b.img
+		"$EXTKIT" spec a.img >a.out
+		"$EXTKIT" spec b.img | cmp - a.out
+	done
+	# the kernel and we agree on users: the last one takes the value along
+	x 0 xattr rm user.big b.img:/d
+	x 0 rm -r b.img:/d
+	clean b.img
+	mount_image b.img mnt
+	rm mnt/s*
+	umount mnt
+	clean b.img
+	x 0 ls b.img:/
+	equal "$out" lost+found
+}
