@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fail.h"
 
@@ -93,6 +94,15 @@ void from_free(struct ek_tree_options *tree)
 	tree->users = tree->groups = NULL;
 }
 
+bool from_reads_once(const char *source)
+{
+	struct stat st;
+
+	return strcmp(source, "-") == 0 ||
+	       (stat(source, &st) == 0 &&
+		(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)));
+}
+
 int from_check(struct run *run, const struct ek_tree_options *tree)
 {
 	struct ek_create_options opt = {.size = sizeof(opt)};
@@ -101,7 +111,7 @@ int from_check(struct run *run, const struct ek_tree_options *tree)
 	int err;
 
 	for (size_t i = 0; i < tree->nsources; i++) {
-		if (strcmp(tree->sources[i], "-") == 0)
+		if (from_reads_once(tree->sources[i]))
 			return EXIT_DONE;
 	}
 	trial.how = EK_SIZE_MIN;

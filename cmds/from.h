@@ -44,8 +44,11 @@ struct from_opts {
 int from_fill(struct run *run, const struct from_opts *o, struct ek_tree_options *tree);
 void from_free(struct ek_tree_options *tree);
 
-/* Whether the sources make sense, before an image is opened: reads them to their ends, standard
- * input excepted, which comes only once. */
+/* "-" and other pipes: what was read is gone. */
+bool from_reads_once(const char *source);
+
+/* Whether the sources make sense, before an image is opened: reads them to their ends, pipes
+ * excepted, which come only once. */
 int from_check(struct run *run, const struct ek_tree_options *tree);
 
 /* "auto", "min" or a size. */

@@ -106,7 +106,7 @@ static int run_sync(struct run *run)
 {
 	const struct sync_opts *o = run->opts;
 	struct ek_tree_options tree = {.size = sizeof(tree)};
-	bool differs = o->dry || strcmp(run->argv[0], "-") == 0;
+	bool differs = o->dry || from_reads_once(run->argv[0]);
 	int code = from_fill(run, &o->tree, &tree);
 
 	tree.sources = (const char *const *)run->argv;

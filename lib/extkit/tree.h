@@ -147,9 +147,9 @@ typedef int ek_sync_fn(void *arg, const struct ek_sync_step *step);
  *
  * What the source has not goes first, so that the image needs no room for both, except files of the
  * length and time of a new name, which may have moved: those go last, with the folders they are in.
- * Everything goes last when the source is "-" or entries may fail (EK_TREE_KEEP_GOING), and stays
- * when some have, since it may be theirs.  Killed between two steps, an image with a journal has
- * those before, and a second call does the rest.
+ * Everything goes last when the source is "-" or another pipe, or entries may fail
+ * (EK_TREE_KEEP_GOING), and stays when some have, since it may be theirs.  Killed between two
+ * steps, an image with a journal has those before, and a second call does the rest.
  *
  * lost+found in the root is neither changed nor removed, nor is what is in it.  Times of access and
  * creation are not compared.  A second call with the same source changes nothing, an archive that

@@ -154,13 +154,22 @@ static int remove_gone(struct sync *y)
 	return rc == 0 && n != 0 ? ek_image_sync(y->put.img) : rc;
 }
 
+/* What comes out of a pipe is gone when it was read: two readers would share it. */
+static bool can_read_twice(const char *source)
+{
+	struct stat st;
+
+	return strcmp(source, "-") != 0 && stat(source, &st) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
 int sync_remove_first(struct sync *y)
 {
 	struct tree_report *rep;
 	int rc;
 
 	if ((y->flags & EK_SYNC_KEEP) != 0 || (y->feed.tree.flags & EK_TREE_KEEP_GOING) != 0 ||
-	    strcmp(y->feed.tree.sources[0], "-") == 0)
+	    !can_read_twice(y->feed.tree.sources[0]))
 		return 0;
 	rep = mem_zero(sizeof(*rep));
 	if (rep == NULL)

@@ -420,3 +420,17 @@ blocks() {
 	x 8 sync --keep-going a.spec a.img
 	x 0 cat a.img:/two
 }
+
+@test "a named pipe is a source that is read once" {
+	tree
+	rm -r t/d/e
+	echo new >t/z
+	tar -cf t.tar -C t .
+	mkfifo pipe
+	timeout 20 cat t.tar >pipe &
+	run timeout 20 "$EXTKIT" sync pipe a.img
+	equal "$status" 0
+	wait
+	clean a.img
+	x 0 diff t.tar a.img
+}
