@@ -71,6 +71,7 @@ struct owners {
 	size_t paths_len, paths_cap;
 	uint8_t *node;
 	uint32_t nodes;
+	uint8_t *seen; /* a bit for each inode that has a name */
 };
 
 static int add(struct owners *o, struct run r)
@@ -178,7 +179,6 @@ static int add_nodes(struct owners *o, const struct run *of, const struct extent
 		struct run r = *of;
 
 		r.block = extent_child(&n->e.index[i]);
-		r.part = le32_get(n->e.index[i].ei_block);
 		if (!read_node(o, r.block, buf))
 			continue;
 		rc = add(o, r);
@@ -272,9 +272,18 @@ static int add_number(struct owners *o, uint32_t ino, enum kind kind, const char
 	return rc;
 }
 
+/* Further names of a file own nothing more. */
+static bool is_known(struct owners *o, const struct ek_inode *inode)
+{
+	bool known = bitmap_test(o->seen, inode->ino.v);
+
+	bitmap_set(o->seen, inode->ino.v);
+	return known;
+}
+
 static int add_found(struct owners *o, const struct ek_found *f)
 {
-	if (f->inode == NULL)
+	if (f->inode == NULL || is_known(o, f->inode))
 		return 0;
 	return add_inode(o, f->inode,
 			 S_ISDIR(f->mode)   ? KIND_FOLDER
@@ -320,6 +329,12 @@ static int by_block(const void *x, const void *y)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
+/* Contents of an inode, as opposed to what a group has and to single blocks of an inode. */
+static bool has_offset(enum kind kind)
+{
+	return kind >= KIND_LOG && kind <= KIND_LINK;
+}
+
 /* What overlaps a run before it loses what that has. */
 static void part(struct owners *o)
 {
@@ -333,7 +348,7 @@ static void part(struct owners *o)
 		uint64_t cut = r.block < end ? MIN(end - r.block, r.len) : 0;
 
 		r.block += cut;
-		r.part += cut;
+		r.part += has_offset(r.kind) ? cut : 0;
 		r.len -= cut;
 		if (r.len == 0)
 			continue;
@@ -352,7 +367,8 @@ int owners_open(struct ek_image *img, struct owners **ret)
 	if (rc == 0) {
 		o->img = img;
 		o->node = mem_aligned(64, (size_t)(EXTENT_MAX_DEPTH + 1) * img->geom.block_size);
-		rc = o->node == NULL ? -ENOMEM : keep_path(o, "", &ignored);
+		o->seen = mem_zero((size_t)img->geom.inodes / 64 * 8 + 8);
+		rc = o->node == NULL || o->seen == NULL ? -ENOMEM : keep_path(o, "", &ignored);
 	}
 	if (rc == 0)
 		rc = add_groups(o);
@@ -379,6 +395,7 @@ void owners_close(struct owners *o)
 	free(o->v);
 	free(o->paths);
 	free(o->node);
+	free(o->seen);
 	free(o);
 }
 
@@ -405,27 +422,28 @@ static struct ek_block_owner unowned(struct owners *o, uint64_t block, uint64_t 
 {
 	const struct geom *g = &o->img->geom;
 	struct ek_block_owner ret = {.what = "unknown", .path = ""};
-	uint64_t start, at = block;
+	size_t first, last, next;
 	struct buf *b;
+	uint64_t start;
 	bool used;
-	int rc;
 
-	*len = 1;
 	if (block < g->first_data_block) {
+		*len = g->first_data_block - block;
 		ret.what = "boot block";
 		return ret;
 	}
 	start = geom_group_start(g, geom_group_of(g, (ek_pblk){block})).v;
-	end = MIN(end, start + g->blocks_per_group);
+	*len = MIN(end, start + g->blocks_per_group) - block;
+	first = (size_t)(block - start) >> g->cluster_bits;
+	last = (size_t)(block + *len - 1 - start) >> g->cluster_bits;
 	session_begin(o->img);
-	rc = groups_block_bitmap(&o->img->groups, geom_group_of(g, (ek_pblk){block}), &b);
-	if (rc == 0) {
-		used = bitmap_test(b->data, (size_t)(block - start) >> g->cluster_bits);
-		while (at < end &&
-		       bitmap_test(b->data, (size_t)(at - start) >> g->cluster_bits) == used)
-			at++;
+	if (groups_block_bitmap(&o->img->groups, geom_group_of(g, (ek_pblk){block}), &b) == 0) {
+		used = bitmap_test(b->data, first);
+		next = used ? bitmap_find_next_zero(b->data, last + 1, first)
+			    : bitmap_find_next_set(b->data, last + 1, first);
 		ret.what = used ? "in use" : "free";
-		*len = at - block;
+		if (next <= last)
+			*len = start + ((uint64_t)next << g->cluster_bits) - block;
 		buf_put(b);
 	}
 	session_end(o->img, 0, "", "");
@@ -453,10 +471,11 @@ struct ek_block_owner owners_at(struct owners *o, uint64_t block, uint64_t *len)
 	ret.path = o->paths + r->path;
 	ret.inode = r->ino;
 	if (r->kind == KIND_TABLE) {
+		in = block - o->img->groups.desc[r->part].inode_table.v;
 		ret.inode =
 		    (uint32_t)(r->part * g->inodes_per_group + in * g->inodes_per_block + 1);
 		ret.inodes_per_block = g->inodes_per_block;
-	} else if (r->kind >= KIND_LOG && r->kind <= KIND_LINK) {
+	} else if (has_offset(r->kind)) {
 		ret.has_offset = true;
 		ret.offset = (r->part + in) << g->block_bits;
 	} else {

@@ -188,3 +188,17 @@ runs() {
 	x 3 diff --blocks a.img text
 	x 7 diff --blocks a.img nowhere.img
 }
+
+@test "blocks of a map have an inode and no group, and a file of many names is one file" {
+	mkdir t
+	for i in $(seq 1 2 1200); do
+		printf x | dd of=t/holes bs=8192 seek="$i" conv=notrunc status=none
+	done
+	for i in 1 2 3 4 5 6 7 8 9; do ln t/holes t/l$i; done
+	x 0 create --size 8M -b 1K --no-journal --from t a.img
+	x 0 create --size 8M -b 1K --no-journal b.img
+	need_json
+	x 1 diff --blocks --json a.img b.img
+	equal "$(json 'sorted(set(r["a_group"] for r in d["differences"] if r["a"] == "map"))')" "[0]"
+	equal "$(json 'sorted(set(r["a_path"] for r in d["differences"] if r["a"] in ("file", "map")))')" "['holes']"
+}
