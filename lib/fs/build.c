@@ -18,11 +18,6 @@ static int check_features(const struct create_opts *o, struct diag *d)
 {
 	if ((o->ro_compat & RO_COMPAT_QUOTA) != 0)
 		return diag_set(d, -EOPNOTSUPP, "cannot build with files in it: quota");
-	if (o->external_log)
-		return diag_set(d, -EOPNOTSUPP,
-				"cannot build with files in it: a journal on another device");
-	if (o->revision0)
-		return diag_set(d, -EOPNOTSUPP, "cannot build with files in it: revision 0");
 	return 0;
 }
 

@@ -158,6 +158,12 @@ int build_xattrs_write(struct build *b, struct build_out *o);
 
 int build_fill(struct create_writer *w, struct super_raw *sb, void *ctx);
 
+/* The log is one of the filesystem's files. */
+static inline bool build_has_log(const struct build *b)
+{
+	return (b->o.compat & COMPAT_HAS_JOURNAL) != 0 && !b->o.external_log;
+}
+
 static inline bool build_has_extents(const struct build *b)
 {
 	return (b->o.incompat & INCOMPAT_EXTENTS) != 0;

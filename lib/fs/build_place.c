@@ -273,7 +273,7 @@ static int place_own(struct build *b)
 			       JOURNAL_GAP);
 		b->bill.other += build_whole(b, l->orphan.blocks);
 	}
-	if (rc == 0 && (b->o.compat & COMPAT_HAS_JOURNAL) != 0)
+	if (rc == 0 && build_has_log(b))
 		rc = place_journal(b);
 	return rc;
 }

@@ -154,7 +154,7 @@ static void choose_journal(struct build *b, uint64_t blocks)
 
 	b->o.compat |= b->without;
 	b->without = 0;
-	if ((b->o.compat & COMPAT_HAS_JOURNAL) != 0 && create_default_journal(blocks) == 0) {
+	if (build_has_log(b) && create_default_journal(blocks) == 0) {
 		b->without = b->o.compat & needs;
 		b->o.compat &= ~needs;
 	}
@@ -302,7 +302,7 @@ static int finish(struct build *b)
 	uint64_t log_blocks;
 	int rc = 0;
 
-	if ((b->o.compat & COMPAT_HAS_JOURNAL) != 0)
+	if (build_has_log(b))
 		rc = create_journal_size(&b->o, b->l.geom.blocks, &log_blocks, b->diag);
 	if (rc == 0)
 		rc = create_zones(&b->l, b->diag);

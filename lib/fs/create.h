@@ -45,10 +45,12 @@ struct create_opts {
 	struct ek_time now;
 	bool fresh; /* the target reads as zeros everywhere */
 	bool no_lost_found;
-	bool external_log;  /* the log is a device of its own */
-	bool unflushed;     /* whoever has the device flushes it */
-	bool tight;         /* a last group of a few blocks is kept */
-	uint32_t head_most; /* blocks for the superblock's copy and descriptors; 0: no limit */
+	bool external_log; /* the log is a device of its own: */
+	uint8_t log_uuid[16];
+	uint32_t log_device; /* its number, or 0 */
+	bool unflushed;      /* whoever has the device flushes it */
+	bool tight;          /* a last group of a few blocks is kept */
+	uint32_t head_most;  /* blocks for the superblock's copy and descriptors; 0: no limit */
 };
 
 /* Features of today's default ext4. */
@@ -67,6 +69,14 @@ int create_choose_bytes(const char *path, const struct ek_create_options *opt, s
 
 /* Everything that could be refused about the target, short of opening it for writing. */
 int create_check_target(const char *path, const struct ek_create_options *opt, struct diag *d);
+
+/* Opens and proves the journal device of a filesystem with such blocks, and notes it in o.  dry: it
+ * will not be written. */
+int create_open_log(const struct ek_create_options *opt, uint32_t block_size, bool dry,
+		    struct create_opts *o, struct diag *d, struct dev **ret);
+
+/* Makes the filesystem the user of the journal device. */
+int create_join_log(struct dev *dev, uint32_t block_size, const uint8_t *uuid);
 
 /* A run of blocks. */
 struct block_run {

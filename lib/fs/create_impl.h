@@ -53,11 +53,8 @@ void create_log_super(const struct create_opts *o, uint32_t block_size, uint64_t
 		      uint32_t fast, uint32_t first, uint32_t users, uint8_t *raw);
 
 /* -EINVAL unless dev is a journal device that a filesystem with such blocks can have for itself:
- * Linux lets no two share one.  Notes it in the superblock. */
-int create_check_log(struct dev *dev, uint32_t block_size, bool force, struct super_raw *ret);
-
-/* Makes the filesystem the user of the journal device. */
-int create_join_log(struct dev *dev, uint32_t block_size, const uint8_t *uuid);
+ * Linux lets no two share one.  uuid becomes its. */
+int create_check_log(struct dev *dev, uint32_t block_size, bool force, uint8_t *uuid);
 
 /* One filesystem being written. */
 struct create_writer {

@@ -94,7 +94,7 @@ static int check_log(struct dev *dev, const struct jbd2_super *js, bool force)
 	return 0;
 }
 
-int create_check_log(struct dev *dev, uint32_t block_size, bool force, struct super_raw *ret)
+int create_check_log(struct dev *dev, uint32_t block_size, bool force, uint8_t *uuid)
 {
 	uint64_t at = (uint64_t)log_block(block_size) * block_size;
 	struct jbd2_super js;
@@ -111,7 +111,7 @@ int create_check_log(struct dev *dev, uint32_t block_size, bool force, struct su
 	if (rc == 0)
 		rc = check_log(dev, &js, force);
 	if (rc == 0)
-		memcpy(ret->s_journal_uuid, sb.s_uuid, sizeof(sb.s_uuid));
+		memcpy(uuid, sb.s_uuid, sizeof(sb.s_uuid));
 	return rc;
 }
 

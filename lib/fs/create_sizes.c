@@ -220,6 +220,8 @@ static void super_identity(const struct create_opts *o, struct super_raw *sb)
 {
 	memcpy(sb->s_uuid, o->uuid, 16);
 	memcpy(sb->s_volume_name, o->label, 16);
+	memcpy(sb->s_journal_uuid, o->log_uuid, 16);
+	sb->s_journal_dev = le32_make(o->log_device);
 	for (unsigned i = 0; i < 4; i++)
 		memcpy(&sb->s_hash_seed[i], o->hash_seed + (size_t)i * 4, 4);
 	sb->s_def_hash_version = o->hash_version;

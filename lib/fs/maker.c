@@ -103,23 +103,20 @@ static uint32_t device_number(const char *path)
 	       (minor(st.st_rdev) & ~0xffu) << 12;
 }
 
-/* Opens the journal device and proves it, before anything is changed anywhere. */
-static int open_log(const struct ek_create_options *opt, struct layout *l, struct diag *d,
-		    struct dev **ret)
+int create_open_log(const struct ek_create_options *opt, uint32_t block_size, bool dry,
+		    struct create_opts *o, struct diag *d, struct dev **ret)
 {
-	bool dry = (opt->flags & EK_CREATE_DRY_RUN) != 0;
 	struct dev *log;
 	int rc = dev_open(opt->journal_path, dry ? 0 : DEV_WRITE, d, &log);
 
 	if (rc < 0)
 		return rc;
-	rc = create_check_log(log, l->geom.block_size, (opt->flags & EK_CREATE_FORCE) != 0,
-			      &l->super);
+	rc = create_check_log(log, block_size, (opt->flags & EK_CREATE_FORCE) != 0, o->log_uuid);
 	if (rc < 0) {
 		dev_close(log);
 		return rc;
 	}
-	l->super.s_journal_dev = le32_make(device_number(opt->journal_path));
+	o->log_device = device_number(opt->journal_path);
 	*ret = log;
 	return 0;
 }
@@ -202,24 +199,27 @@ static int write_target(const char *path, struct creation *c)
 	return rc;
 }
 
+/* The plan of a filesystem; its journal device is proved before anything is changed anywhere. */
+static int plan(struct creation *c, bool dry)
+{
+	struct sizes z;
+	int rc = c->o.external_log ? create_sizes(&c->o, &z, c->diag) : 0;
+
+	if (rc == 0 && c->o.external_log)
+		rc = create_open_log(c->opt, z.bs, dry, &c->o, c->diag, &c->log);
+	return rc < 0 ? rc : layout_plan(&c->o, c->diag, c->l);
+}
+
 static int create(const char *path, struct creation *c)
 {
-	int rc = 0;
+	bool dry = (c->opt->flags & EK_CREATE_DRY_RUN) != 0;
+	int rc = c->l != NULL ? plan(c, dry) : 0;
 
-	if (c->l != NULL)
-		rc = layout_plan(&c->o, c->diag, c->l);
-	if (rc < 0)
-		return rc;
-	if (c->o.external_log)
-		rc = open_log(c->opt, c->l, c->diag, &c->log);
 	if (rc == 0)
-		rc = (c->opt->flags & EK_CREATE_DRY_RUN) != 0
-			 ? create_check_target(path, c->opt, c->diag)
-			 : write_target(path, c);
-	if (c->log != NULL)
-		dev_close(c->log);
+		rc = dry ? create_check_target(path, c->opt, c->diag) : write_target(path, c);
 	if (c->l != NULL)
 		layout_free(c->l);
+	dev_close(c->log);
 	return rc;
 }
 
@@ -227,7 +227,7 @@ int ek_create(struct ek_ctx *ctx, const char *path, const struct ek_create_optio
 {
 	struct ek_create_options in = {.size = sizeof(in)};
 	struct creation c = {.opt = &in, .diag = &ctx->diag};
-	struct layout l;
+	struct layout l = {0};
 	uint64_t bytes, end;
 	int rc;
 

@@ -43,6 +43,7 @@ struct making {
 	struct tree_source **sources;
 	size_t nsources;
 	struct tree_target target;
+	struct dev *log;  /* a journal of its own device, or NULL */
 	const char *path; /* NULL: only counts */
 	struct tree_report *rep;
 	int spool; /* -1: not needed yet */
@@ -452,6 +453,8 @@ static int write_image(struct making *m)
 
 	if (rc == 0)
 		rc = copy_waiting(m);
+	if (rc == 0 && m->log != NULL)
+		rc = create_join_log(m->log, m->o.block_size, m->o.uuid);
 	if (rc == 0)
 		rc = build_write(m->b, m->target.dev, m->target.fresh);
 	return rc < 0 ? rc : tree_target_place(&m->target);
@@ -462,8 +465,13 @@ static int make(struct making *m)
 	enum build_size how = m->feed.tree.how == EK_SIZE_AUTO  ? BUILD_AUTO
 			      : m->feed.tree.how == EK_SIZE_MIN ? BUILD_MIN
 								: BUILD_FIXED;
-	int rc = build_open(&m->o, how, m->feed.tree.free_bytes, m->diag, &m->b);
+	int rc = 0;
 
+	if (m->o.external_log)
+		rc = create_open_log(&m->opt, m->o.block_size, m->path == NULL, &m->o, m->diag,
+				     &m->log);
+	if (rc == 0)
+		rc = build_open(&m->o, how, m->feed.tree.free_bytes, m->diag, &m->b);
 	if (rc < 0)
 		return rc;
 	m->g.b = m->b;
@@ -490,6 +498,7 @@ static void release(struct making *m)
 	free(m->sources);
 	feed_close(&m->feed);
 	tree_target_close(&m->target);
+	dev_close(m->log);
 	gather_end(&m->g);
 	build_close(m->b);
 	if (m->spool >= 0)

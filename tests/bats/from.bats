@@ -274,3 +274,45 @@ for i in range(1100): # more than share a block
 	x 0 ls b.img:/
 	equal "$out" lost+found
 }
+
+@test "trees of revision 0, and with a journal on a device of its own, are clean and mount" {
+	mkdir -p t/d
+	head -c 300000 /dev/urandom >t/d/f
+	ln -s d/f t/l
+	local n
+	for n in $(seq 300); do printf '%s' "$n" >"t/d/$n"; done
+	x 0 create -s 8M -b 4K --journal-device log.img
+	need_json
+	local how bytes
+	for how in min auto 20M; do
+		x 0 size -f --json --size $how --journal-on log.img t
+		bytes=$(json 'd["bytes"]')
+		equal "$(json 'd["journal"]')" 0
+		x 0 create -f --size $how --journal-on log.img --from t a.img
+		equal "$(stat -c %s a.img)" "$bytes"
+		e2fsck -fn -j log.img a.img
+		x 0 create -f --size $how --revision-0 --from t b.img
+		clean b.img
+		x 0 get -R b.img out
+		rmdir out/lost+found
+		diff -r t out
+		rm -r out
+	done
+	cp log.img before.img
+	x 2 create --size auto --journal-on log.img --from t c.img # somebody has it
+	has "$err" "another filesystem uses it"
+	[ ! -e c.img ]
+	cmp log.img before.img
+	x 0 create -f --dry-run --size auto --journal-on log.img --from t c.img
+	cmp log.img before.img
+	mount_image b.img mnt ro
+	diff -r -x lost+found t mnt
+	umount mnt
+	loop_device log.img
+	x 0 create -f --size auto --free 4M --journal-on "$loop" --from t a.img
+	mount_image a.img mnt "journal_path=$loop"
+	diff -r -x lost+found t mnt
+	printf more >mnt/more
+	umount mnt
+	e2fsck -fn -j "$loop" a.img
+}
