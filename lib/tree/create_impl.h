@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that make an image of trees share. */
+#ifndef TREE_CREATE_IMPL_H
+#define TREE_CREATE_IMPL_H
+
+#include "extkit/tree.h"
+#include "fs/build.h"
+#include "tree/feed.h"
+#include "tree/gather.h"
+#include "tree/report.h"
+#include "tree/target.h"
+
+struct dev;
+
+#define MAKING_PIECE ((size_t)1 << 20)
+
+/* An image on its way. */
+struct making {
+	struct ek_ctx *ctx;
+	struct diag *diag;
+	struct ek_create_options opt;
+	struct tree_feed feed;
+	struct create_opts o;
+	struct build *b;
+	struct gather g;
+	struct tree_source **sources;
+	size_t nsources;
+	struct tree_target target;
+	struct dev *log;  /* a journal of its own device, or NULL */
+	const char *path; /* NULL: only counts */
+	struct tree_report *rep;
+	int spool; /* -1: not needed yet */
+	uint64_t spooled, bytes;
+	struct gather_node **files; /* with contents, in the order they came */
+	size_t nfiles, files_cap;
+	uint8_t *piece; /* MAKING_PIECE bytes, of which piece_len wait to be written at piece_at */
+	size_t piece_len;
+	uint64_t piece_at, written;
+};
+
+/* Contents of a file to the places of its blocks, from its source, or with s NULL from the spool.
+ * Neighbours leave together: the last piece waits for making_flush. */
+int making_copy(struct making *m, struct tree_source *s, const struct gather_node *n);
+int making_flush(struct making *m);
+
+/* Contents that have no place yet wait in the spool. */
+int making_spool(struct making *m, struct tree_source *s, struct gather_node *n);
+
+/* Places are dealt out from here on; what was spooled goes there. */
+int making_settle(struct making *m);
+
+/* Entries of all sources are gathered, and contents that cannot come later are read: making_entry
+ * takes one of them, arg being the struct making. */
+int making_take(struct making *m);
+int making_entry(void *arg, struct tree_source *s, struct tree_entry *e);
+
+#endif
