@@ -101,7 +101,7 @@ static int fill(struct task *t, struct mapping *m, uint32_t page, uint32_t n, bo
 
 	if (n == 0 || inode_is_inline(m->inode)) /* whoever reads such a folio finds the bytes */
 		return 0;
-	b = later ? reads_begin(m->pc) : NULL;
+	b = later ? reads_begin(m->pc, n) : NULL;
 	/* Data of these places may still be on its way out. */
 	if (m->pc->writes_in_flight != 0)
 		rc = bioq_drain(m->pc->img->bioq);

@@ -60,7 +60,7 @@ static void request_done(struct dev_req *req)
 
 static void wait_for_batch(struct read_batch *b)
 {
-	while (b != NULL && b->begun && dev_reap(b->pc->img->dev, 1) >= 0)
+	while (b != NULL && b->pending != 0 && dev_reap(b->pc->img->dev, 1) >= 0)
 		continue;
 }
 
@@ -88,7 +88,8 @@ void reads_close(struct pagecache *pc)
 {
 	reads_wait(pc);
 	for (unsigned i = 0; i < ARRAY_SIZE(pc->reads); i++) {
-		free(pc->reads[i]);
+		if (pc->reads[i] != NULL && pc->reads[i]->pending == 0) /* else the device has it */
+			free(pc->reads[i]);
 		pc->reads[i] = NULL;
 	}
 }
@@ -104,11 +105,11 @@ static struct read_batch **free_slot(struct pagecache *pc)
 	return NULL;
 }
 
-struct read_batch *reads_begin(struct pagecache *pc)
+struct read_batch *reads_begin(struct pagecache *pc, uint32_t pages)
 {
 	struct read_batch **slot, *b;
 
-	if (pc->threaded)
+	if (pc->threaded || pages > BATCH_FOLIOS)
 		return NULL;
 	slot = free_slot(pc);
 	if (slot == NULL) {
@@ -118,7 +119,7 @@ struct read_batch *reads_begin(struct pagecache *pc)
 	if (slot == NULL)
 		return NULL;
 	if (*slot == NULL)
-		*slot = malloc(sizeof(**slot));
+		*slot = calloc(1, sizeof(**slot));
 	b = *slot;
 	if (b == NULL)
 		return NULL;
@@ -149,7 +150,7 @@ static void take_folios(struct read_batch *b, struct mapping *m, uint32_t page, 
 		struct folio *f = mapping_find(m, page);
 
 		page = f != NULL ? f->index + folio_pages(f) : page + 1;
-		if (f == NULL || f->data == NULL || b->folios == BATCH_FOLIOS)
+		if (f == NULL || f->data == NULL)
 			continue;
 		f->flags |= FOLIO_READING;
 		folio_begin_write(f);

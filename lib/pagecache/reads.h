@@ -13,9 +13,10 @@ struct read_batch;
 
 #define READ_VECTORS 256u /* of one request */
 
-/* A batch for new folios, or NULL: without memory, or when threads look at folios meanwhile.
- * Waits for the oldest batch when there are as many as there may be. */
-struct read_batch *reads_begin(struct pagecache *pc);
+/* A batch for new folios of so many pages, or NULL: for more than a batch holds, without memory, or
+ * when threads look at folios meanwhile.  Waits for the oldest batch when there are as many as
+ * there may be. */
+struct read_batch *reads_begin(struct pagecache *pc, uint32_t pages);
 
 /* One more request: n vectors (up to READ_VECTORS) from byte at of the device, copied.  -ENOSPC
  * when the batch has no room; what was added stays. */
