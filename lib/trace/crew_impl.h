@@ -44,6 +44,7 @@ struct worker {
 	pthread_mutex_t queue;
 	pthread_cond_t more, less;
 	uint64_t pushed, done;
+	uint64_t awaited; /* done that somebody waits for, or UINT64_MAX */
 	struct batch *batch[BATCHES];
 	bool started, stop; /* stop: under queue, when nothing is left to do */
 };

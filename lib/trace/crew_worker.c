@@ -178,8 +178,8 @@ static void *work(void *arg)
 		pthread_mutex_lock(&w->queue);
 		b->n = 0;
 		b->nbytes = 0;
-		w->done++;
-		pthread_cond_signal(&w->less);
+		if (++w->done == w->awaited)
+			pthread_cond_signal(&w->less);
 	}
 	pthread_mutex_unlock(&w->queue);
 	return NULL;
@@ -210,7 +210,16 @@ struct batch *worker_room(struct worker *w, uint32_t nbytes)
 	return b->bytes != NULL ? b : NULL;
 }
 
-/* Waits for the place after it in the ring, too. */
+/* Under queue; there is one who hands out, so one who waits. */
+static void wait_done(struct worker *w, uint64_t done)
+{
+	w->awaited = done;
+	while (w->done < done)
+		pthread_cond_wait(&w->less, &w->queue);
+	w->awaited = UINT64_MAX;
+}
+
+/* Waits for the place after it in the ring, too, and then for half of the ring. */
 void worker_push(struct worker *w)
 {
 	struct batch *b = w->batch[w->pushed % BATCHES];
@@ -220,10 +229,8 @@ void worker_push(struct worker *w)
 	pthread_mutex_lock(&w->queue);
 	w->pushed++;
 	pthread_cond_signal(&w->more);
-	if (w->pushed - w->done >= BATCHES) {
-		while (w->pushed - w->done > BATCHES / 2)
-			pthread_cond_wait(&w->less, &w->queue);
-	}
+	if (w->pushed - w->done >= BATCHES)
+		wait_done(w, w->pushed - BATCHES / 2);
 	pthread_mutex_unlock(&w->queue);
 }
 
@@ -232,8 +239,7 @@ void worker_wait(struct worker *w, uint64_t until)
 	if (until == w->pushed)
 		worker_push(w);
 	pthread_mutex_lock(&w->queue);
-	while (w->done <= until && w->done < w->pushed)
-		pthread_cond_wait(&w->less, &w->queue);
+	wait_done(w, until < w->pushed ? until + 1 : w->pushed);
 	pthread_mutex_unlock(&w->queue);
 }
 
@@ -242,6 +248,7 @@ int worker_start(struct crew *c, struct worker *w)
 	int rc;
 
 	w->crew = c;
+	w->awaited = UINT64_MAX;
 	pthread_mutex_init(&w->gate, NULL);
 	pthread_mutex_init(&w->queue, NULL);
 	pthread_cond_init(&w->more, NULL);
