@@ -44,10 +44,12 @@ static int mark_run(struct task *t, ek_pblk pblk, uint32_t len)
 /* It has a map, of extents or of pointers. */
 static bool is_mapped(const struct ek_inode *inode)
 {
-	bool maps = inode_is_file(inode) || inode_is_dir(inode) ||
-		    (S_ISLNK(inode->rec.mode) && !inode_is_fast_symlink(inode));
+	return inode_maps_blocks(inode) && !inode_is_inline(inode);
+}
 
-	return inode_has_extents(inode) || (maps && !inode_is_inline(inode));
+int fast_unmap(struct task *t, struct ek_inode *inode)
+{
+	return is_mapped(inode) ? map_remove(t, inode, (ek_lblk){0}, (ek_lblk){UINT32_MAX}) : 0;
 }
 
 /* ---- the slot ---- */
@@ -64,8 +66,18 @@ static int take_number(struct task *t, ek_inum ino, uint16_t mode)
 	return rc;
 }
 
-/* Where the map lies, of an inode that was in use or of one that was not. */
-static void merge_block(uint8_t *slot, const uint8_t *raw, bool was_used)
+/* The record leaves nothing of the map of an inode of such flags and mode: it is mapped in another
+ * way, or in none. */
+static bool maps_anew(uint32_t flags, uint32_t mode, const struct inode_raw *record)
+{
+	uint32_t ways = INODE_EXTENTS | INODE_INLINE_DATA;
+
+	return ((flags ^ le32_get(record->i_flags)) & ways) != 0 ||
+	       ((mode ^ le16_get(record->i_mode)) & S_IFMT) != 0;
+}
+
+/* Where the map lies, which goes on in the slot or begins anew. */
+static void merge_block(uint8_t *slot, const uint8_t *raw, bool anew)
 {
 	const struct inode_raw *now = (const struct inode_raw *)(const void *)raw;
 	struct extent_node *root = (struct extent_node *)(void *)(slot + I_BLOCK);
@@ -74,13 +86,13 @@ static void merge_block(uint8_t *slot, const uint8_t *raw, bool was_used)
 
 	if ((flags & INODE_EXTENTS) != 0) {
 		if (le16_get(root->h.eh_magic) == EXTENT_MAGIC &&
-		    (was_used || extent_entries(root) == 0))
+		    (!anew || extent_entries(root) == 0))
 			return;
 		memset(slot + I_BLOCK, 0, INODE_BLOCK_BYTES);
 		extent_node_init(root, EXTENT_ROOT_ENTRIES, 0);
 	} else if ((flags & INODE_INLINE_DATA) != 0 || !maps) {
 		memcpy(slot + I_BLOCK, raw + I_BLOCK, INODE_BLOCK_BYTES);
-	} else if (!was_used) {
+	} else if (anew) {
 		memset(slot + I_BLOCK, 0, INODE_BLOCK_BYTES);
 	}
 }
@@ -100,9 +112,11 @@ static void merge(const struct geom *g, ek_inum ino, uint8_t *slot, const struct
 	struct inode_raw *raw = (struct inode_raw *)(void *)slot;
 	le32 dtime = was_used ? raw->i_dtime : le32_make(0);
 	le16 links = raw->i_links_count;
-	bool keep = was_used && keeps_links(raw, (const struct inode_raw *)(const void *)r->raw);
+	const struct inode_raw *record = (const struct inode_raw *)(const void *)r->raw;
+	bool keep = was_used && keeps_links(raw, record);
+	bool anew = !was_used || maps_anew(le32_get(raw->i_flags), le16_get(raw->i_mode), record);
 
-	merge_block(slot, r->raw, was_used);
+	merge_block(slot, r->raw, anew);
 	if (!was_used)
 		memset(slot + BEHIND_BLOCK, 0, g->inode_size - BEHIND_BLOCK);
 	memcpy(slot, r->raw, I_BLOCK);
@@ -128,16 +142,6 @@ static int write_slot(struct task *t, struct ek_inode *inode, const struct fast_
 	return rc;
 }
 
-/* The record leaves nothing of the map that the inode has: it is mapped in another way, or in none.
- */
-static bool maps_anew(const struct ek_inode *inode, const struct inode_raw *record)
-{
-	uint32_t ways = INODE_EXTENTS | INODE_INLINE_DATA;
-
-	return ((inode->rec.flags ^ le32_get(record->i_flags)) & ways) != 0 ||
-	       ((uint32_t)(inode->rec.mode ^ le16_get(record->i_mode)) & S_IFMT) != 0;
-}
-
 /* What the inode has now stays its own, whatever the records after this one take away. */
 static int keep_blocks(struct task *t, ek_inum ino, const struct inode_raw *record)
 {
@@ -149,8 +153,8 @@ static int keep_blocks(struct task *t, ek_inum ino, const struct inode_raw *reco
 		return rc;
 	if (is_mapped(inode)) {
 		rc = fast_walk_map(t, inode, keep_run, &blocks);
-		if (rc == 0 && maps_anew(inode, record))
-			rc = map_remove(t, inode, (ek_lblk){0}, (ek_lblk){UINT32_MAX});
+		if (rc == 0 && maps_anew(inode->rec.flags, inode->rec.mode, record))
+			rc = fast_unmap(t, inode);
 	}
 	inode_put(t, inode);
 	return rc;

@@ -50,10 +50,8 @@ static bool counts_links(const struct ek_inode *dir)
 /* A new folder: its blocks are not in the log. */
 static int make_dir(struct task *t, struct ek_inode *inode, struct ek_inode *parent)
 {
-	int rc = 0;
+	int rc = fast_unmap(t, inode);
 
-	if (!inode_is_inline(inode))
-		rc = map_remove(t, inode, (ek_lblk){0}, (ek_lblk){UINT32_MAX});
 	inode->rec.flags &= ~INODE_INDEX;
 	inode->size = inode->rec.size = 0;
 	if (rc == 0)

@@ -116,9 +116,7 @@ static int apply_range(struct fast *f, const struct fast_record *r)
 static int end_life(struct fast *f, struct ek_inode *inode)
 {
 	if (fast_is_orphan(f, inode->ino.v))
-		return inode_is_inline(inode)
-			   ? 0
-			   : map_remove(f->t, inode, (ek_lblk){0}, (ek_lblk){UINT32_MAX});
+		return fast_unmap(f->t, inode);
 	inode->rec.links = 0;
 	return fast_end_inode(f, inode);
 }

@@ -146,6 +146,13 @@ static inline bool inode_is_fast_symlink(const struct ek_inode *i)
 	       (i->rec.flags & (INODE_EXTENTS | INODE_INLINE_DATA)) == 0;
 }
 
+/* Of a kind that keeps its contents in blocks, unless they are inline. */
+static inline bool inode_maps_blocks(const struct ek_inode *i)
+{
+	return S_ISREG(i->rec.mode) || S_ISDIR(i->rec.mode) ||
+	       (S_ISLNK(i->rec.mode) && !inode_is_fast_symlink(i));
+}
+
 static inline struct buf_owner inode_owner(const struct ek_inode *i)
 {
 	return (struct buf_owner){i->ino.v, i->rec.generation};

@@ -18,13 +18,6 @@
 #include "fs/xattr_inode.h"
 #include "ondisk/super.h"
 
-static bool has_blocks(const struct ek_inode *inode)
-{
-	if (inode_is_fast_symlink(inode))
-		return false;
-	return S_ISREG(inode->rec.mode) || S_ISDIR(inode->rec.mode) || S_ISLNK(inode->rec.mode);
-}
-
 static ek_lblk first_beyond(const struct ek_inode *inode)
 {
 	const struct geom *g = &inode->img->geom;
@@ -78,7 +71,7 @@ int inode_truncate_blocks(struct task *t, struct ek_inode *inode)
 	struct handle *h;
 	int rc;
 
-	if (!has_blocks(inode))
+	if (!inode_maps_blocks(inode))
 		return 0;
 	count(&t->img->counters, COUNTER_TRUNCATE, 1);
 	if (inode->size == 0 && !t->img->opts.noauto_da_alloc)
