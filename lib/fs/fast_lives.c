@@ -15,11 +15,15 @@ static int by_number(const void *x, const void *y)
 
 	if (a->ino != b->ino)
 		return a->ino < b->ino ? -1 : 1;
+	if (a->generation != b->generation)
+		return a->generation < b->generation ? -1 : 1;
+	if (a->begins != b->begins)
+		return a->begins ? 1 : -1;
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
 /* The kernel writes a new inode, its ranges, and then its name. */
-static bool begins(const struct fast_log *log, size_t at)
+bool fast_lives_begin(const struct fast_log *log, size_t at)
 {
 	uint32_t ino = log->records[at].ino;
 
@@ -46,7 +50,7 @@ int fast_lives_open(const struct fast_log *log, struct diag *d, struct fast_live
 
 		if (r->tag == JBD2_FC_INODE)
 			l.v[l.count++] = (struct fast_life){r->ino, le32_get(raw->i_generation), i,
-							    begins(log, i)};
+							    fast_lives_begin(log, i)};
 	}
 	if (l.count > 1)
 		qsort(l.v, l.count, sizeof(*l.v), by_number);
@@ -59,10 +63,9 @@ void fast_lives_close(struct fast_lives *l)
 	free(l->v);
 }
 
-/* The first entry of ino whose record is at or behind number at. */
-static size_t find(const struct fast_lives *l, uint32_t ino, size_t at)
+/* There is an entry like want, or one that differs from it in coming later only. */
+static bool has(const struct fast_lives *l, struct fast_life want)
 {
-	const struct fast_life want = {.ino = ino, .at = at};
 	size_t low = 0, high = l->count;
 
 	while (low < high) {
@@ -73,32 +76,17 @@ static size_t find(const struct fast_lives *l, uint32_t ino, size_t at)
 		else
 			high = mid;
 	}
-	return low;
-}
-
-static bool has(const struct fast_lives *l, uint32_t ino, uint32_t generation, size_t at,
-		bool beginning)
-{
-	for (size_t i = find(l, ino, at + 1); i < l->count && l->v[i].ino == ino; i++) {
-		if (l->v[i].generation == generation && (l->v[i].begins || !beginning))
-			return true;
-	}
-	return false;
+	return low < l->count && l->v[low].ino == want.ino &&
+	       l->v[low].generation == want.generation && l->v[low].begins == want.begins;
 }
 
 bool fast_lives_on(const struct fast_lives *l, uint32_t ino, uint32_t generation, size_t at)
 {
-	return has(l, ino, generation, at, false);
+	return has(l, (struct fast_life){ino, generation, at + 1, false}) ||
+	       fast_lives_later(l, ino, generation, at);
 }
 
 bool fast_lives_later(const struct fast_lives *l, uint32_t ino, uint32_t generation, size_t at)
 {
-	return has(l, ino, generation, at, true);
-}
-
-bool fast_lives_begin(const struct fast_lives *l, uint32_t ino, size_t at)
-{
-	size_t i = find(l, ino, at);
-
-	return i < l->count && l->v[i].ino == ino && l->v[i].at == at && l->v[i].begins;
+	return has(l, (struct fast_life){ino, generation, at + 1, true});
 }

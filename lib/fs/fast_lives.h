@@ -21,7 +21,7 @@ struct fast_life {
 };
 
 struct fast_lives {
-	struct fast_life *v; /* by ino, then by record */
+	struct fast_life *v; /* by inode, generation, beginnings last, and record */
 	size_t count;
 };
 
@@ -35,7 +35,7 @@ bool fast_lives_on(const struct fast_lives *l, uint32_t ino, uint32_t generation
  * and what comes before that record was another's. */
 bool fast_lives_later(const struct fast_lives *l, uint32_t ino, uint32_t generation, size_t at);
 
-/* Record number at begins a life. */
-bool fast_lives_begin(const struct fast_lives *l, uint32_t ino, size_t at);
+/* Record number at, an INODE, begins a life. */
+bool fast_lives_begin(const struct fast_log *log, size_t at);
 
 #endif

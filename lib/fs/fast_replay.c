@@ -134,7 +134,7 @@ static int meets(struct fast *f, const struct fast_record *r)
 		inode_put(f->t, inode);
 		return 0;
 	}
-	if (r->tag == JBD2_FC_INODE && fast_lives_begin(&f->lives, r->ino, f->at) &&
+	if (r->tag == JBD2_FC_INODE && fast_lives_begin(f->log, f->at) &&
 	    le32_get(raw->i_generation) != inode->rec.generation)
 		rc = end_life(f, inode);
 	inode_put(f->t, inode);
