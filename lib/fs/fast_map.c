@@ -108,7 +108,8 @@ static int walk_row(struct walk *w, const le32 *row, uint32_t i, uint32_t end)
 		uint32_t first = le32_get(row[i]);
 		ek_pblk at;
 
-		for (n = 1; i + n < end && first != 0 && le32_get(row[i + n]) == first + n;)
+		for (n = 1;
+		     i + n < end && first != 0 && le32_get(row[i + n]) == (uint64_t)first + n;)
 			n++;
 		if (first == 0)
 			continue;
