@@ -31,7 +31,7 @@ static int check_dir(struct ek_inode *dir)
 	if (inode_is_inline(dir))
 		return 0;
 	if (size == 0 || (size & (dir->img->geom.block_size - 1)) != 0 ||
-	    size >> dir->img->geom.block_bits > dir->img->geom.blocks)
+	    size >> dir->img->geom.block_bits > MIN(dir->img->geom.blocks, (uint64_t)UINT32_MAX))
 		return diag_set(&dir->img->diag, -EUCLEAN,
 				"corrupt folder: inode %u: i_size %llu is no number of blocks",
 				dir->ino.v, (unsigned long long)size);
@@ -94,9 +94,7 @@ int dir_block_append(struct task *t, struct ek_inode *dir, uint32_t *n, struct b
 static int open_block(struct task *t, struct ek_inode *dir, struct dir_iter *it)
 {
 	uint32_t n = (uint32_t)(it->off >> dir->img->geom.block_bits);
-	uint64_t left =
-	    (dir->size - it->off + dir->img->geom.block_size - 1) >> dir->img->geom.block_bits;
-	struct map m = {.lblk = {n}, .len = (uint32_t)MIN(left, (uint64_t)UINT32_MAX - n)};
+	struct map m = {.lblk = {n}, .len = block_count(dir) - n};
 	int rc = map_lookup(t, dir, &m);
 
 	if (rc < 0)
