@@ -227,6 +227,7 @@ static int take_file(struct build *b, struct placed_file *f, uint64_t left, uint
 		uint64_t len = build_whole(b, f->map.len);
 		int rc = build_take_whole(b, len, &f->map.start);
 
+		b->bill.maps += len;
 		return rc < 0 ? rc : build_note_used(b, (struct block_run){f->map.start, len});
 	}
 	return 0;

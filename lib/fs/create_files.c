@@ -229,7 +229,7 @@ static int write_orphan_file(struct create_writer *w, struct super_raw *sb)
 	if (f->blocks == 0)
 		return 0;
 	for (uint64_t i = 0; i < f->blocks && rc == 0; i++) {
-		struct buf b = {.pblk = {f->runs[0].start + i},
+		struct buf b = {.pblk = {create_file_block(f, i)},
 				.data = w->block,
 				.size = w->g->block_size,
 				.owner = {orphan_inum(w), 0}};

@@ -88,6 +88,9 @@ int create_map(struct create_writer *w, uint32_t ino, const struct placed_file *
 void create_record(const struct create_writer *w, uint16_t mode, uint16_t links,
 		   struct inode_rec *r);
 
+/* The device's block that is block n of the file. */
+uint64_t create_file_block(const struct placed_file *f, uint64_t n);
+
 /* Quota files: their blocks, their inodes, and all of them written and noted in sb. */
 uint64_t create_quota_blocks(const struct geom *g);
 uint32_t create_quota_inum(const struct layout *l, unsigned type);

@@ -50,6 +50,15 @@ uint64_t create_map_blocks(const struct geom *g, uint64_t blocks, unsigned runs)
 	return has_extents(g) ? runs > EXTENT_ROOT_ENTRIES : pointer_blocks(g, blocks);
 }
 
+uint64_t create_file_block(const struct placed_file *f, uint64_t n)
+{
+	const struct block_run *r = f->runs;
+
+	for (; n >= r->len; r++)
+		n -= r->len;
+	return r->start + n;
+}
+
 /* ---- extents ---- */
 
 static void put_extents(struct extent_node *node, const struct placed_file *f)

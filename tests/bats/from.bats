@@ -316,3 +316,13 @@ for i in range(1100): # more than share a block
 	umount mnt
 	e2fsck -fn -j "$loop" a.img
 }
+
+@test "an orphan file that a copy of the superblock parts is written around it" {
+	local k
+	mkdir t
+	for k in $(seq 16 24); do
+		head -c $(((3 * 8192 + 10 - k) * 1024)) /dev/zero | tr '\0' x >t/f
+		x 0 create -f -b 1K -J 1M -N 16 -O orphan_file,^resize_inode --no-lost-found --size 160M --from t a.img
+		clean a.img
+	done
+}

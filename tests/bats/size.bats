@@ -175,3 +175,17 @@ with open("t/pieces", "wb") as f:
 	has "$out" "mode=0755 uid=0 gid=2000"
 	has "$out" "xattr.security.capability="
 }
+
+@test "the rows of the bill are all blocks, maps of the log included" {
+	numbers 300
+	head -c 5000000 /dev/urandom >t/big
+	need_json
+	local shape how
+	for shape in "" "-t ext2" "-t ext3 -J 64M" "-O orphan_file,mmp" "-O bigalloc" "-O ^flex_bg" "-O bigalloc,^flex_bg" "-b 1K"; do
+		for how in min auto 400M; do
+			# shellcheck disable=SC2086 # a shape is several words
+			x 0 size --json --size $how $shape t
+			equal "$(json 'sum(d[k] for k in "data folders links xattrs maps tables supers journal other free".split()) - d["blocks"]')" 0
+		done
+	done
+}
