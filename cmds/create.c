@@ -293,7 +293,7 @@ static const struct example create_examples[] = {
      N_("makes the same bytes every time")},
     {"extkit create -t ext3 --compat linux-2.6.20 -s 64M old.img",
      N_("makes what a kernel of 2007 mounts")},
-    {"extkit create -O ^has_journal,orphan_file -s 100M disk.img@@1M",
+    {"extkit create -O orphan_file,^resize_inode -s 100M disk.img@@1M",
      N_("begins behind the first megabyte of the file")},
     {NULL, NULL},
 };

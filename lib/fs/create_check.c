@@ -62,6 +62,7 @@ static const struct rule rules[] = {
     {C, COMPAT_RESIZE_INODE, R, RO_COMPAT_SPARSE_SUPER, true},
     {C, COMPAT_RESIZE_INODE, I, INCOMPAT_META_BG, false},
     {C, COMPAT_FAST_COMMIT, C, COMPAT_HAS_JOURNAL, true},
+    {C, COMPAT_ORPHAN_FILE, C, COMPAT_HAS_JOURNAL, true},
     {I, INCOMPAT_CSUM_SEED, R, RO_COMPAT_METADATA_CSUM, true},
 };
 
