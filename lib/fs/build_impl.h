@@ -8,6 +8,7 @@
 #include "fs/create_impl.h"
 #include "fs/xattr_format.h"
 
+#define BUILD_DIRECT      12u   /* pointers in an inode */
 #define BUILD_XATTR_USERS 1024u /* of one block, as Linux shares them */
 #define BUILD_BODY        164u  /* bytes of an inode before its attributes */
 
@@ -91,7 +92,7 @@ int build_free_heads(struct build *b);
 int build_space_copy(struct build_space *to, const struct build_space *from);
 void build_space_free(struct build_space *s);
 
-/* ---- maps ---- */
+/* ---- runs and maps ---- */
 
 /* Room for n blocks of the inode's from lblk on. */
 int build_place_run(struct build *b, struct build_inode *inode, uint32_t lblk, uint32_t len);

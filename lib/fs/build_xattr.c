@@ -198,30 +198,50 @@ void build_xattrs_free(struct build_xattrs *set)
 	free(set);
 }
 
+static int make_set(struct build *b, const struct str *s, uint64_t key, const struct ek_xattr *x,
+		    size_t n, const char *path, struct build_xattrs **ret)
+{
+	struct build_xattrs *set = mem_zero(sizeof(*set) + s->len);
+	int rc = set != NULL ? encode(b, set, x, n, path) : -ENOMEM;
+
+	if (rc < 0) {
+		build_xattrs_free(set);
+		return rc;
+	}
+	set->source_len = s->len;
+	memcpy(set->source, s->p, s->len);
+	hash_insert(&b->sets, &set->node, key);
+	*ret = set;
+	return 0;
+}
+
+/* The first attributes turn ext_attr on, as they do when they are set later. */
+static int allow(struct build *b, const char *path)
+{
+	char shown[128];
+
+	if (b->o.revision0)
+		return diag_set(b->diag, -EOPNOTSUPP, "attributes: %s: revision 0 has none",
+				escape_to(shown, sizeof(shown), path, strlen(path)));
+	b->o.compat |= COMPAT_EXT_ATTR;
+	return 0;
+}
+
 int build_xattrs(struct build *b, const struct ek_xattr *x, size_t n, const char *path,
 		 struct build_xattrs **ret)
 {
 	struct str s = {0};
 	struct build_xattrs *set = NULL;
 	uint64_t key;
-	int rc = flatten(x, n, &s);
+	int rc = n != 0 ? allow(b, path) : 0;
 
-	if (n == 0) {
-		*ret = NULL;
-		return 0;
-	}
-	key = rc == 0 ? (uint64_t)crc32c(0, s.p, s.len) << 32 | s.len : 0;
-	set = rc == 0 ? find(b, key, &s) : NULL;
-	if (rc == 0 && set == NULL) {
-		set = mem_zero(sizeof(*set) + s.len);
-		rc = set != NULL ? encode(b, set, x, n, path) : -ENOMEM;
-		if (rc == 0) {
-			set->source_len = s.len;
-			memcpy(set->source, s.p, s.len);
-			hash_insert(&b->sets, &set->node, key);
-		} else {
-			build_xattrs_free(set);
-		}
+	if (rc == 0)
+		rc = flatten(x, n, &s);
+	if (rc == 0 && n != 0) {
+		key = (uint64_t)crc32c(0, s.p, s.len) << 32 | s.len;
+		set = find(b, key, &s);
+		if (set == NULL)
+			rc = make_set(b, &s, key, x, n, path, &set);
 	}
 	str_free(&s);
 	if (rc == 0)

@@ -326,3 +326,23 @@ for i in range(1100): # more than share a block
 		clean a.img
 	done
 }
+
+@test "features that a tree needs are turned on, and revision 0 refuses what it cannot have" {
+	mkdir t u
+	truncate -s 3G t/big
+	x 0 create --size auto -t ext2 -O ^large_file,^resize_inode --from t a.img
+	clean a.img
+	x 0 info a.img
+	has "$out" large_file
+	x 4 create -f --size auto --revision-0 --no-journal --from t a.img
+	has "$err" "revision 0 has none of 2 GiB"
+	printf '#spec 1\n./a type=file data=hi xattr.user.x=abc\n' >a.spec
+	x 0 create -f --size auto -O ^ext_attr --from a.spec a.img
+	clean a.img
+	x 0 info a.img
+	has "$out" ext_attr
+	x 6 create -f --size auto --revision-0 --from a.spec b.img
+	has "$err" "revision 0 has none"
+	x 8 create -f --size auto --revision-0 --keep-going --from a.spec b.img
+	clean b.img
+}
