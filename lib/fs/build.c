@@ -14,13 +14,6 @@
 /* A first group that far ahead of a stream lets filesystems of half a terabyte follow. */
 #define RESERVE 64u
 
-static int check_features(const struct create_opts *o, struct diag *d)
-{
-	if ((o->ro_compat & RO_COMPAT_QUOTA) != 0)
-		return diag_set(d, -EOPNOTSUPP, "cannot build with files in it: quota");
-	return 0;
-}
-
 /* Geometry that says what does not depend on the size: hashes, checksums, which groups have
  * heads. */
 static int first_shape(struct build *b)
@@ -46,7 +39,7 @@ int build_open(const struct create_opts *o, enum build_size how, uint64_t free_b
 	       struct diag *d, struct build **ret)
 {
 	struct build *b = mem_zero(sizeof(*b));
-	int rc = b == NULL ? -ENOMEM : check_features(o, d);
+	int rc = b == NULL ? diag_set(d, -ENOMEM, "out of memory for the plan") : 0;
 
 	if (rc == 0) {
 		b->o = *o;
@@ -84,6 +77,7 @@ void build_close(struct build *b)
 		build_xattrs_free(hash_entry(n, struct build_xattrs, node));
 	hash_free(&b->sets);
 	build_values_free(b);
+	build_quota_free(b);
 	free(b->list);
 	build_space_free(&b->space);
 	build_space_free(&b->mark);

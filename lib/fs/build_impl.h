@@ -56,8 +56,9 @@ struct build {
 	struct build_inode **list;   /* inodes, when there are values, or NULL */
 	uint32_t n;
 	uint32_t *dirs; /* folders of each group */
-	uint32_t orphan_ino;
-	uint32_t without; /* features that a size was too small for */
+	uint32_t orphan_ino, project_ino;
+	struct quota_list use[QUOTA_TYPES]; /* until the layout has them */
+	uint32_t without;                   /* features that a size was too small for */
 	const struct build_inode *lost;
 	struct build_bill bill;
 };
@@ -102,6 +103,9 @@ void build_unplace_runs(struct build_inode *inode);
 uint32_t build_count_map(const struct build *b, const struct build_inode *inode);
 
 /* ---- the plan ---- */
+
+/* Blocks that the inode is charged with; everything has its place. */
+uint64_t build_inode_blocks(const struct build *b, const struct build_inode *x);
 
 /* Everything gets a place in a filesystem of so many blocks and inodes, as if there were no end;
  * *end says where that is. */
@@ -153,6 +157,11 @@ int build_values_list(struct build *b);
 void build_values_name(struct build *b);
 void build_value_record(const struct build_value *v, struct inode_rec *r);
 int build_value_write(struct build *b, struct build_out *o, const struct build_inode *x);
+
+/* Who the owners are, then what they have: the layout gets that. */
+int build_quota_plan(struct build *b);
+void build_quota_count(struct build *b);
+void build_quota_free(struct build *b);
 
 void build_xattrs_free(struct build_xattrs *set);
 int build_xattrs_write(struct build *b, struct build_out *o);

@@ -102,6 +102,14 @@ static int place_xattrs(struct build *b, struct build_inode *x)
 	return 0;
 }
 
+uint64_t build_inode_blocks(const struct build *b, const struct build_inode *x)
+{
+	uint64_t single = x->map_blocks + (x->xattr_block != 0 ? 1u : 0u);
+	uint64_t values = x->xattrs != NULL ? x->xattrs->value_blocks : 0;
+
+	return x->data_blocks + values + (single << b->z.log_cluster);
+}
+
 static int place_inodes(struct build *b)
 {
 	int rc = 0;
@@ -225,9 +233,10 @@ static int take_file(struct build *b, struct placed_file *f, uint64_t left, uint
 	f->map.len = create_map_blocks(&b->l.geom, f->blocks, f->count);
 	if (f->map.len != 0) {
 		uint64_t len = build_whole(b, f->map.len);
-		int rc = build_take_whole(b, len, &f->map.start);
 
 		b->bill.maps += len;
+		int rc = build_take_whole(b, len, &f->map.start);
+
 		return rc < 0 ? rc : build_note_used(b, (struct block_run){f->map.start, len});
 	}
 	return 0;
@@ -239,6 +248,23 @@ static int take_one(struct build *b, uint64_t *ret)
 	int rc = build_take(b, 1, 1, &r);
 
 	*ret = r.start;
+	return rc;
+}
+
+/* A file of the filesystem's own that is on the bill as such. */
+static int place_other(struct build *b, struct placed_file *f, uint64_t blocks)
+{
+	b->bill.other += build_whole(b, blocks);
+	return take_file(b, f, blocks, JOURNAL_GAP);
+}
+
+static int place_quota(struct build *b)
+{
+	struct layout *l = &b->l;
+	int rc = 0;
+
+	for (unsigned type = 0; type < create_quota_types(&b->o) && rc == 0; type++)
+		rc = place_other(b, &l->quota[type], create_quota_blocks(&l->geom, &b->use[type]));
 	return rc;
 }
 
@@ -269,11 +295,10 @@ static int place_own(struct build *b)
 		rc = take_one(b, &l->mmp);
 		b->bill.other += build_whole(b, 1);
 	}
-	if (rc == 0 && (b->o.compat & COMPAT_ORPHAN_FILE) != 0) {
-		rc = take_file(b, &l->orphan, MAX(2ull, MIN(l->geom.blocks >> 15, 32ull)),
-			       JOURNAL_GAP);
-		b->bill.other += build_whole(b, l->orphan.blocks);
-	}
+	if (rc == 0)
+		rc = place_quota(b);
+	if (rc == 0 && (b->o.compat & COMPAT_ORPHAN_FILE) != 0)
+		rc = place_other(b, &l->orphan, MAX(2ull, MIN(l->geom.blocks >> 15, 32ull)));
 	if (rc == 0 && build_has_log(b))
 		rc = place_journal(b);
 	return rc;
@@ -295,6 +320,7 @@ static int shape(struct build *b, uint64_t blocks, uint64_t inodes)
 	layout_free(l);
 	l->inodes_used = used;
 	l->orphan_ino = b->orphan_ino;
+	l->project_ino = b->project_ino;
 	return create_shape(&o, &b->z, b->diag, l);
 }
 

@@ -15,13 +15,16 @@
 
 /* ---- inodes ---- */
 
-/* Numbers in the order of the list: root, lost+found, the orphan file's, then the others. */
+/* Numbers in the order of the list: root, lost+found, the quotas' of projects, the orphan file's,
+ * then the others. */
 static void number_inodes(struct build *b)
 {
 	const struct build_inode *lost = b->lost;
 	uint32_t next = INUM_FIRST + (lost != NULL ? 1 : 0);
 
-	b->orphan_ino = 0;
+	b->orphan_ino = b->project_ino = 0;
+	if (create_quota_types(&b->o) > QUOTA_PROJECT)
+		b->project_ino = next++;
 	if ((b->o.compat & COMPAT_ORPHAN_FILE) != 0)
 		b->orphan_ino = next++;
 	for (uint32_t i = 0; i < b->n; i++) {
@@ -310,6 +313,7 @@ static int finish(struct build *b)
 		rc = count_dirs(b);
 	if (rc == 0) {
 		choose_generations(b);
+		build_quota_count(b);
 		hand_over_used(b);
 		rc = create_count(&b->l, b->diag);
 	}
@@ -339,6 +343,8 @@ int build_plan(struct build *b, struct build_inode **inodes, uint32_t n, struct 
 		return rc;
 	number_inodes(b);
 	rc = count_links(b);
+	if (rc == 0)
+		rc = build_quota_plan(b);
 	if (rc == 0)
 		rc = plan_folders(b);
 	if (rc == 0)

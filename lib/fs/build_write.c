@@ -43,10 +43,6 @@ int build_out(struct build_out *o, uint64_t at, const void *bytes, size_t len)
 
 static void fill_record(const struct build *b, const struct build_inode *x, struct inode_rec *r)
 {
-	uint64_t single = x->map_blocks + (x->xattr_block != 0 ? 1u : 0u);
-	uint64_t values = x->xattrs != NULL ? x->xattrs->value_blocks : 0;
-	uint64_t blocks = x->data_blocks + values + (single << b->z.log_cluster);
-
 	memset(r, 0, sizeof(*r));
 	r->mode = (uint16_t)x->mode;
 	r->uid = x->uid;
@@ -61,7 +57,7 @@ static void fill_record(const struct build *b, const struct build_inode *x, stru
 	r->generation = x->generation;
 	r->file_acl = x->xattr_block;
 	r->extra_isize = b->z.isize > 128 ? 32 : 0;
-	r->blocks = blocks << (b->l.geom.block_bits - 9);
+	r->blocks = build_inode_blocks(b, x) << (b->l.geom.block_bits - 9);
 	if (x->value != NULL)
 		build_value_record(x->value, r);
 	if (S_ISREG(x->mode))

@@ -222,8 +222,10 @@ void layout_free(struct layout *l)
 	free(l->lost_found.runs);
 	free(l->journal.runs);
 	free(l->orphan.runs);
-	for (unsigned i = 0; i < QUOTA_TYPES; i++)
+	for (unsigned i = 0; i < QUOTA_TYPES; i++) {
 		free(l->quota[i].runs);
+		free(l->use[i].rows);
+	}
 	free(l->used);
 	memset(l, 0, sizeof(*l));
 }

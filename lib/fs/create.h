@@ -12,6 +12,7 @@
 #include <extkit/types.h>
 
 #include "base/diag.h"
+#include "fs/quota_file.h"
 #include "ondisk/geom.h"
 #include "ondisk/group.h"
 #include "ondisk/super.h"
@@ -94,24 +95,23 @@ struct placed_file {
 
 struct create_writer;
 
-enum quota_type { QUOTA_USER, QUOTA_GROUP, QUOTA_PROJECT, QUOTA_TYPES };
-
 /* A filesystem as numbers. */
 struct layout {
 	struct super_raw super;
 	struct geom geom;
 	struct group_desc *desc;
 	struct placed_file root, lost_found, journal, orphan, quota[QUOTA_TYPES];
-	uint32_t fast_blocks; /* of the journal, for fast commits */
+	struct quota_list use[QUOTA_TYPES]; /* what the quota files say */
+	uint32_t fast_blocks;               /* of the journal, for fast commits */
 	uint64_t resize_dind, mmp;
 	struct block_run *used; /* everything beyond group metadata, sorted */
 	unsigned used_count;
 	size_t used_cap;
 	uint64_t overhead; /* clusters */
 	/* Of a filesystem with files in it, else 0: how many inodes there are, in which groups are
-	 * folders, the orphan file's inode, and what writes the inode tables and all that is in
-	 * them. */
-	uint32_t inodes_used, orphan_ino;
+	 * folders, the inodes of the orphan file and of the projects' quotas, and what writes the
+	 * inode tables and all that is in them. */
+	uint32_t inodes_used, orphan_ino, project_ino;
 	const uint32_t *dirs;
 	int (*fill)(struct create_writer *w, struct super_raw *sb, void *ctx);
 	void *fill_ctx;

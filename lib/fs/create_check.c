@@ -19,10 +19,6 @@ static int check_sizes(const struct create_opts *o, uint32_t bs, uint32_t isize,
 		return diag_set(d, -EINVAL, "inode size %u: revision 0 has only 128", isize);
 	if (o->cluster_size != 0 && (o->ro_compat & RO_COMPAT_BIGALLOC) == 0)
 		return diag_set(d, -EINVAL, "cluster size %u: needs -O bigalloc", o->cluster_size);
-	if ((o->ro_compat & RO_COMPAT_QUOTA) != 0 && (o->root_uid != 0 || o->root_gid != 0))
-		return diag_set(d, -EINVAL,
-				"root owner %u:%u: with -O quota the root folder belongs to 0:0",
-				o->root_uid, o->root_gid);
 	if (o->stride > UINT16_MAX)
 		return diag_set(d, -EINVAL, "stride %u: at most %u", o->stride, UINT16_MAX);
 	return 0;

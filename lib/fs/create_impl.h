@@ -91,8 +91,12 @@ void create_record(const struct create_writer *w, uint16_t mode, uint16_t links,
 /* The device's block that is block n of the file. */
 uint64_t create_file_block(const struct placed_file *f, uint64_t n);
 
-/* Quota files: their blocks, their inodes, and all of them written and noted in sb. */
-uint64_t create_quota_blocks(const struct geom *g);
+/* Quota files: how many there are, what the owners of an empty filesystem have, the blocks of a
+ * file, its inode, and all of them written and noted in sb. */
+unsigned create_quota_types(const struct create_opts *o);
+int create_quota_empty(struct layout *l, const struct create_opts *o, unsigned type,
+		       struct diag *d);
+uint64_t create_quota_blocks(const struct geom *g, const struct quota_list *list);
 uint32_t create_quota_inum(const struct layout *l, unsigned type);
 int create_quota(struct create_writer *w, struct super_raw *sb);
 

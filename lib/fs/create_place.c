@@ -340,12 +340,14 @@ static uint64_t lost_found_blocks(const struct create_opts *o, uint32_t bs)
 
 static int place_quota(struct layout *l, const struct create_opts *o, struct diag *d)
 {
-	unsigned types = (o->ro_compat & RO_COMPAT_PROJECT) != 0 ? QUOTA_TYPES : QUOTA_PROJECT;
 	int rc = 0;
 
-	for (unsigned type = 0; type < types && rc == 0; type++)
-		rc = place_file(l, create_quota_blocks(&l->geom), "a quota file", d,
-				&l->quota[type]);
+	for (unsigned type = 0; type < create_quota_types(o) && rc == 0; type++) {
+		rc = create_quota_empty(l, o, type, d);
+		if (rc == 0)
+			rc = place_file(l, create_quota_blocks(&l->geom, &l->use[type]),
+					"a quota file", d, &l->quota[type]);
+	}
 	return rc;
 }
 
@@ -363,7 +365,7 @@ int create_place_files(struct layout *l, const struct create_opts *o, struct dia
 		rc = place_journal(l, o, d);
 	if (rc == 0 && (o->incompat & INCOMPAT_MMP) != 0)
 		rc = place_small(l, 1, "the mount guard", d, &l->mmp);
-	if (rc == 0 && (o->ro_compat & RO_COMPAT_QUOTA) != 0)
+	if (rc == 0)
 		rc = place_quota(l, o, d);
 	if (rc == 0 && (o->compat & COMPAT_ORPHAN_FILE) != 0)
 		rc = place_file(l, MAX((uint64_t)ORPHAN_FILE_MIN, MIN(g->blocks >> 15, 32ull)),

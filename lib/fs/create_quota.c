@@ -1,56 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quota files of a new filesystem: a tree of 1 KiB blocks, four levels of numbers that lead to the
- * one identity there is, 0, and what root and lost+found take of it.  No limits.
+ * Quota files of a new filesystem and the inodes that hold them.  Of an empty one the owners are
+ * those of root and lost+found; one with files in it brings its own.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/check.h"
+#include "base/mem.h"
 #include "fs/create_impl.h"
 #include "io/dev.h"
-
-#define UNIT    1024u
-#define UNITS   6u /* header, four levels, one of entries */
-#define VERSION 1u
-#define GRACE   (7u * 24 * 3600) /* seconds that a soft limit may be exceeded */
 
 #define INUM_USER  3u
 #define INUM_GROUP 4u
 
-struct quota_head {
-	le32 magic, version;
-	le32 block_grace, inode_grace, flags, blocks, free_block, free_entry;
-};
-
-struct quota_entries {
-	le32 next_free, previous_free;
-	le16 entries, pad1;
-	le32 pad2;
-};
-
-struct quota_entry {
-	le32 id, pad;
-	le64 inode_hard, inode_soft, inodes;
-	le64 space_hard, space_soft, space; /* bytes */
-	le64 space_time, inode_time;
-};
-
-static_assert(sizeof(struct quota_head) == 32, "quota header");
-static_assert(sizeof(struct quota_entry) == 72, "quota entry");
-
-static const uint32_t magics[QUOTA_TYPES] = {0xD9C01F11u, 0xD9C01927u, 0xD9C03F14u};
-
-uint64_t create_quota_blocks(const struct geom *g)
+unsigned create_quota_types(const struct create_opts *o)
 {
-	return DIV_UP(UNIT * UNITS, g->block_size);
+	if ((o->ro_compat & RO_COMPAT_QUOTA) == 0)
+		return 0;
+	return (o->ro_compat & RO_COMPAT_PROJECT) != 0 ? QUOTA_TYPES : QUOTA_PROJECT;
+}
+
+uint64_t create_quota_blocks(const struct geom *g, const struct quota_list *list)
+{
+	return DIV_UP(QUOTA_UNIT * quota_file_units(list), (uint64_t)g->block_size);
 }
 
 uint32_t create_quota_inum(const struct layout *l, unsigned type)
 {
-	if (type == QUOTA_PROJECT)
-		return INUM_FIRST + (l->lost_found.blocks != 0 ? 1 : 0);
-	return type == QUOTA_USER ? INUM_USER : INUM_GROUP;
+	if (type != QUOTA_PROJECT)
+		return type == QUOTA_USER ? INUM_USER : INUM_GROUP;
+	if (l->project_ino != 0)
+		return l->project_ino;
+	return INUM_FIRST + (l->lost_found.blocks != 0 ? 1 : 0);
 }
 
 static uint64_t bytes_of(const struct geom *g, const struct placed_file *f)
@@ -58,46 +42,58 @@ static uint64_t bytes_of(const struct geom *g, const struct placed_file *f)
 	return ROUND_UP(f->blocks, 1ull << g->cluster_bits) << g->block_bits;
 }
 
-static void fill(const struct create_writer *w, unsigned type, uint8_t *raw)
+/* What root and lost+found take; the latter always is 0's. */
+int create_quota_empty(struct layout *l, const struct create_opts *o, unsigned type, struct diag *d)
 {
-	struct quota_head *head = (struct quota_head *)(void *)raw;
-	struct quota_entries *list = (struct quota_entries *)(void *)(raw + UNIT * (UNITS - 1));
-	struct quota_entry *e = (struct quota_entry *)(void *)(list + 1);
-	const struct layout *l = w->l;
+	const uint32_t ids[QUOTA_TYPES] = {o->root_uid, o->root_gid, 0};
+	struct quota_use root = {ids[type], 1, bytes_of(&l->geom, &l->root)};
+	struct quota_use lost = {0, 1, bytes_of(&l->geom, &l->lost_found)};
+	struct quota_list *list = &l->use[type];
 
-	head->magic = le32_make(magics[type]);
-	head->version = le32_make(VERSION);
-	head->block_grace = le32_make(GRACE);
-	head->inode_grace = le32_make(GRACE);
-	head->blocks = le32_make(UNITS);
-	head->free_entry = le32_make(UNITS - 1);
-	for (uint32_t level = 1; level < UNITS - 1; level++)
-		*(le32 *)(void *)(raw + (size_t)UNIT * level) = le32_make(level + 1);
-	list->entries = le16_make(1);
-	e->inodes = le64_make(l->lost_found.blocks != 0 ? 2 : 1);
-	e->space = le64_make(bytes_of(w->g, &l->root) + bytes_of(w->g, &l->lost_found));
+	list->rows = mem_array(2, sizeof(*list->rows), MEM_CAP, d);
+	if (list->rows == NULL)
+		return -ENOMEM;
+	if (l->lost_found.blocks != 0 && root.id != 0) {
+		list->rows[list->count++] = lost;
+	} else if (l->lost_found.blocks != 0) {
+		root.inodes += lost.inodes;
+		root.bytes += lost.bytes;
+	}
+	list->rows[list->count++] = root;
+	return 0;
+}
+
+static int write_contents(struct create_writer *w, unsigned type, uint64_t *size)
+{
+	const struct quota_list *list = &w->l->use[type];
+	const struct placed_file *f = &w->l->quota[type];
+	uint32_t bs = w->g->block_size;
+	uint8_t *raw = mem_array((size_t)f->blocks, bs, SIZE_MAX, w->diag);
+	int rc = raw == NULL ? -ENOMEM : 0;
+
+	if (rc == 0)
+		quota_file_fill((enum quota_type)type, list, raw);
+	for (uint64_t i = 0; i < f->blocks && rc == 0; i++) {
+		memcpy(w->block, raw + i * bs, bs);
+		rc = create_put(w, create_file_block(f, i));
+	}
+	free(raw);
+	*size = QUOTA_UNIT * quota_file_units(list);
+	return rc;
 }
 
 static int write_one(struct create_writer *w, unsigned type)
 {
-	const struct placed_file *f = &w->l->quota[type];
-	uint8_t raw[UNIT * UNITS] = {0};
-	uint32_t bs = w->g->block_size, inum = create_quota_inum(w->l, type);
+	uint32_t inum = create_quota_inum(w->l, type);
 	struct inode_rec r;
-	int rc = 0;
+	uint64_t size;
+	int rc = write_contents(w, type, &size);
 
-	fill(w, type, raw);
-	for (uint64_t i = 0; i < f->blocks && rc == 0; i++) {
-		size_t at = (size_t)i * bs;
-
-		memcpy(create_blank(w), raw + at, MIN(sizeof(raw) - at, (size_t)bs));
-		rc = create_put(w, f->runs[0].start + i);
-	}
 	create_record(w, S_IFREG | 0600, 1, &r);
 	r.flags = INODE_IMMUTABLE;
 	if (rc == 0)
-		rc = create_map(w, inum, f, &r);
-	r.size = sizeof(raw);
+		rc = create_map(w, inum, &w->l->quota[type], &r);
+	r.size = size;
 	return rc < 0 ? rc : create_put_inode(w, inum, &r);
 }
 

@@ -108,8 +108,8 @@ set_flags() {
 	for type in user group project; do
 		equal "$(debugfs -R "list_quota $type" a.img 2>/dev/null | awk '$1 == 0 { print $2, $5 }')" "20480 2"
 	done
-	x 2 create -s 64M -O quota --root-owner 5:0 b.img
-	x 6 create -s 64M -O quota --from . b.img
+	make_image b.img 64M -O quota,project --root-owner 70000:7
+	equal "$(debugfs -R "list_quota user" b.img 2>/dev/null | awk '$1 == 70000 { print $5 }')" 1
 	echo text >file
 	x 0 ls a.img
 	cp a.img before.img

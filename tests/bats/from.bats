@@ -346,3 +346,37 @@ for i in range(1100): # more than share a block
 	x 8 create -f --size auto --revision-0 --keep-going --from a.spec b.img
 	clean b.img
 }
+
+@test "quotas know what every owner of a tree has, whatever the filesystem is like" {
+	need python3 debugfs
+	python3 -c '
+import base64, random
+random.seed(1)
+big = "0s" + base64.b64encode(random.randbytes(9000)).decode()
+print("#spec 1\n./d type=dir uid=7 gid=8 project=9")
+for i in range(2000): # owners far and near, more than a few blocks of them
+    uid = random.choice([0, 1000, i, random.getrandbits(31)])
+    print("./d/f%04d uid=%d gid=%d project=%d data=%s" % (i, uid, i % 40, i % 3, "x" * random.choice([0, 50, 9000])))
+print("./v uid=4000 gid=4001 xattr.user.a=%s xattr.user.b=%s data=x" % (big, big))
+print("./w uid=4000 gid=4001 xattr.user.a=%s data=x" % big)
+' >a.spec
+	local shape
+	need_json
+	for shape in "" "-O bigalloc" "-O inline_data,orphan_file" "-O ^extent,^64bit --no-journal" "-b 1K" "-b 64K" "--no-lost-found"; do
+		# shellcheck disable=SC2086 # a shape is several words
+		x 0 size --json --size min -O quota,project,ea_inode $shape a.spec
+		bytes=$(json 'd["bytes"]')
+		# shellcheck disable=SC2086
+		x 0 create -f --size min -O quota,project,ea_inode $shape --from a.spec a.img
+		equal "$(stat -c %s a.img)" "$bytes"
+		clean a.img
+	done
+	x 0 create -f --size 64M -O quota,ea_inode --from a.spec a.img
+	clean a.img
+	# both are charged with the values that they share: 1 + 3 + 3 blocks and 1 + 3
+	equal "$(debugfs -R "list_quota user" a.img 2>/dev/null | awk '$1 == 4000 { print $2, $5 }')" "45056 5"
+	cp a.img before.img
+	x 6 rm a.img:/w
+	has "$err" quota
+	cmp a.img before.img
+}

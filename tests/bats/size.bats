@@ -181,7 +181,7 @@ with open("t/pieces", "wb") as f:
 	head -c 5000000 /dev/urandom >t/big
 	need_json
 	local shape how
-	for shape in "" "-t ext2" "-t ext3 -J 64M" "-O orphan_file,mmp" "-O bigalloc" "-O ^flex_bg" "-O bigalloc,^flex_bg" "-b 1K"; do
+	for shape in "" "-t ext2" "-t ext3 -J 64M" "-O orphan_file,quota,project,mmp" "-O bigalloc" "-O ^flex_bg" "-O bigalloc,^flex_bg" "-b 1K"; do
 		for how in min auto 400M; do
 			# shellcheck disable=SC2086 # a shape is several words
 			x 0 size --json --size $how $shape t
