@@ -171,6 +171,18 @@ static uint64_t auto_step(const struct build *b)
 	return MAX((1u << 20) / MIN(b->z.bs, 1u << 20), 1u << b->z.log_cluster);
 }
 
+/* A size with the last group that was cut off because it had no room beside its head.  Inodes are
+ * spread over one group more then. */
+static uint64_t with_last_group(const struct build *b, uint64_t blocks)
+{
+	uint64_t groups = b->z.groups, head = geom_base_meta(&b->l.geom, b->z.groups), tables = 0;
+
+	if ((b->o.incompat & INCOMPAT_FLEX_BG) == 0)
+		tables = 2 + DIV_UP(groups * b->z.itable, groups + 1) + 2;
+	head = build_whole(b, head) + build_whole(b, tables);
+	return build_whole(b, MAX(b->z.blocks + head, blocks) + 16);
+}
+
 /* The size that holds what was placed and what shall be left. */
 static uint64_t next_size(struct build *b, uint64_t blocks, uint64_t end)
 {
@@ -178,9 +190,7 @@ static uint64_t next_size(struct build *b, uint64_t blocks, uint64_t end)
 
 	if (want > blocks)
 		return b->how == BUILD_AUTO ? ROUND_UP(want, auto_step(b)) : want;
-	if (b->z.blocks < blocks) /* a last group of its head alone was cut off */
-		return build_whole(b, b->z.blocks + geom_base_meta(&b->l.geom, b->z.groups) + 16);
-	return blocks;
+	return b->z.blocks < blocks ? with_last_group(b, blocks) : blocks;
 }
 
 /* Bitmaps of inodes are one block in each group, so many inodes want many groups. */

@@ -189,3 +189,13 @@ with open("t/pieces", "wb") as f:
 		done
 	done
 }
+
+@test "a last group that has no room beside its bitmaps and tables gets some" {
+	numbers 300
+	local k
+	for k in 192 200 208 216 224 232; do
+		head -c $(((2 * 8192 - 800 + k) * 1024)) /dev/zero | tr '\0' x >t/big
+		x 0 create -f -t ext2 -b 1K --size min --from t a.img
+		clean a.img
+	done
+}
