@@ -366,7 +366,9 @@ COMMAND(size) = {
     .args = N_("SOURCE..."),
     .about = N_(
 	"Prints the size in bytes and where the blocks go. 'create' with the same options and "
-	"sources makes an image of exactly that size. An archive is read to its end for this."),
+	"sources makes an image of exactly that size; where folders have an index, their blocks "
+	"follow from the hash seed, so that both want the same --seed. An archive is read to its "
+	"end for this."),
     .options = create_options,
     .examples = size_examples,
     .min_args = 1,
