@@ -198,7 +198,9 @@ static int run_blocks(struct run *run)
 		return code;
 	code = target_open(run, run->argv[1], 0, &b);
 	if (code == EXIT_DONE) {
-		code = compare_blocks(run, a.img, b.img);
+		code = a.has_path || b.has_path
+			   ? fail_usage(run, _("--blocks compares whole images, not paths in them"))
+			   : compare_blocks(run, a.img, b.img);
 		code = target_end(run, &b, code);
 	}
 	return target_end(run, &a, code);

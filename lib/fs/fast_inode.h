@@ -19,8 +19,8 @@ int fast_in_use(struct task *t, ek_inum ino, bool *ret);
 /* INODE: the record becomes the inode's, which is taken if it was free. */
 int fast_set_inode(struct task *t, ek_inum ino, const struct fast_record *r);
 
-/* Takes all blocks from an inode that has a map; others, whose i_block says something else, are left
- * alone. */
+/* Takes all blocks from an inode that has a map; others, whose i_block says something else, are
+ * left alone. */
 int fast_unmap(struct task *t, struct ek_inode *inode);
 
 /* ADD_RANGE and DEL_RANGE. */

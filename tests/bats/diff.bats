@@ -202,3 +202,9 @@ runs() {
 	equal "$(json 'sorted(set(r["a_group"] for r in d["differences"] if r["a"] == "map"))')" "[0]"
 	equal "$(json 'sorted(set(r["a_path"] for r in d["differences"] if r["a"] in ("file", "map")))')" "['holes']"
 }
+
+@test "blocks of a path in an image are not asked for in silence" {
+	x 0 create -q --size 8M a.img
+	x 2 diff --blocks a.img:/lost+found a.img
+	has "$err" "whole images"
+}

@@ -62,8 +62,8 @@ numbers() {
 		rm -r out
 	done
 	for n in $(seq $n); do
-		mount_image $n.img mnt$n ro
-		diff -r --no-dereference -x lost+found t mnt$n
+		mount_image "$n.img" "mnt$n" ro
+		diff -r --no-dereference -x lost+found t "mnt$n"
 	done
 }
 
