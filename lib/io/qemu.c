@@ -147,6 +147,7 @@ static int start(struct qemu *q, int fd, enum container kind, unsigned flags)
 		qemu_end(&q->child, false);
 		return r;
 	}
+	qemu_agreed(&q->child);
 	dev_like(&q->dev, q->nbd);
 	return 0;
 }

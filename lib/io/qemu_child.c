@@ -6,10 +6,12 @@
  * activation) and the image (descriptor 4), so it needs neither a name nor time before we can
  * connect, and its end before that is the end of the connection.  It serves one client and ends
  * when that hangs up.  One that hangs up before they have agreed on anything it does not count, so
- * its standard input is a pipe of ours, and the kernel sends it SIGTERM when our end closes, as it
+ * its standard input is a pipe of ours, and the kernel sends it a signal when our end closes, as it
  * does when our process dies.  (Being told of a parent's death would be simpler, but that is the
- * death of the thread that opened the image.)  A process group of its own keeps it from the
- * interrupts of our terminal: it has to live until we have cleaned up.
+ * death of the thread that opened the image.)  While it starts, the program forgets a SIGTERM that
+ * comes at the wrong moment, and has nothing to lose: until they have agreed the signal is SIGKILL.
+ * A process group of its own keeps it from the interrupts of our terminal: it has to live until we
+ * have cleaned up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -150,7 +152,7 @@ static void put_pid(char *to)
 	*to = '\0';
 }
 
-/* SIGTERM when the other end of standard input closes; if it has by now, this is the end. */
+/* A signal when the other end of standard input closes; if it has by now, this is the end. */
 static void end_with_parent(void)
 {
 	struct pollfd in = {.fd = STDIN_FILENO};
@@ -160,7 +162,7 @@ static void end_with_parent(void)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (fcntl(STDIN_FILENO, F_SETOWN, getpid()) < 0 ||
-	    fcntl(STDIN_FILENO, F_SETSIG, SIGTERM) < 0 ||
+	    fcntl(STDIN_FILENO, F_SETSIG, SIGKILL) < 0 ||
 	    fcntl(STDIN_FILENO, F_SETFL, O_ASYNC) < 0 || poll(&in, 1, 0) != 0)
 		_exit(127);
 }
@@ -219,15 +221,15 @@ static int spawn(struct plan *p, struct diag *d, struct qemu_child *c)
 		return diag_errno(d, r, "cannot start " PROGRAM);
 	}
 	close(said[1]);
-	close(p->life[0]);
 	c->said = said[0];
 	c->life = p->life[1];
+	c->sign = p->life[0];
 	return 0;
 }
 
 int qemu_start(int fd, enum container kind, bool write, struct diag *d, struct qemu_child *ret)
 {
-	struct qemu_child c = {.said = -1, .life = -1};
+	struct qemu_child c = {.said = -1, .life = -1, .sign = -1};
 	struct plan p = {.listener = -1, .image = fd, .life = {-1, -1}};
 	int r = find_program(&p, d);
 
@@ -256,6 +258,13 @@ void qemu_hide(struct qemu_child *c)
 	unlink(c->socket);
 	rmdir(c->dir);
 	c->dir[0] = '\0';
+}
+
+void qemu_agreed(struct qemu_child *c)
+{
+	fcntl(c->sign, F_SETSIG, SIGTERM);
+	close(c->sign);
+	c->sign = -1;
 }
 
 static uint64_t now_ms(void)
@@ -306,6 +315,8 @@ void qemu_end(struct qemu_child *c, bool patience)
 	}
 	close(c->said);
 	close(c->life);
+	if (c->sign >= 0)
+		close(c->sign);
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }

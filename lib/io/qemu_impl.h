@@ -18,13 +18,17 @@ int qemu_check(struct dev *file, enum container kind);
 struct qemu_child {
 	pid_t pid;
 	int said; /* its standard error; at its end the program has ended */
-	int life; /* when this is closed, however that happens, the program is asked to end */
+	int life; /* when this is closed, however that happens, the program is sent a signal */
+	int sign; /* the end of life that says which; -1 once they have agreed */
 	char dir[80], socket[96];
 };
 
 /* Starts qemu-nbd on the open file fd, which stays the caller's.  The socket accepts from now on.
  * -EOPNOTSUPP without the program. */
 int qemu_start(int fd, enum container kind, bool write, struct diag *d, struct qemu_child *ret);
+
+/* The program has told us what it serves: from now on it is asked to end, not killed. */
+void qemu_agreed(struct qemu_child *child);
 
 /* The socket has no name any more. */
 void qemu_hide(struct qemu_child *child);

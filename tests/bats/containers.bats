@@ -136,6 +136,16 @@ one_line() {
 	rm -r "$dir"
 }
 
+# gone PID: it ends within five seconds.
+gone() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
 # children PID: the servers that it started.
 children() {
 	pgrep -P "$1" qemu-nbd
@@ -159,11 +169,7 @@ children() {
 	kill -0 "$server"
 	kill -9 "$SERVER"
 	exec 5<&-
-	for ((i = 0; i < 100; i++)); do
-		kill -0 "$server" 2>/dev/null || break
-		sleep 0.05
-	done
-	[ "$i" -lt 100 ]
+	gone "$server"
 	SERVER=
 	x 0 ls disk.qcow2
 }
@@ -229,7 +235,8 @@ server() {
 	need_qemu
 	printf 'QFI\xfb\0\0\0\2' >disk.qcow2
 	truncate -s 1M disk.qcow2
-	server 'echo $$ >pid.new; mv pid.new pid; exec sleep 600'
+	# One that is starting may overlook that it is asked to.
+	server 'trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec sleep 600'
 	PATH=$PWD/bin:$PATH "$EXTKIT" ls disk.qcow2 3>&- 4>&- &
 	SERVER=$!
 	for ((i = 0; i < 100; i++)); do
@@ -240,11 +247,7 @@ server() {
 	kill -0 "$server"
 	kill -9 "$SERVER"
 	SERVER=$server
-	for ((i = 0; i < 100; i++)); do
-		kill -0 "$server" 2>/dev/null || break
-		sleep 0.05
-	done
-	[ "$i" -lt 100 ]
+	gone "$server"
 	SERVER=
 }
 
