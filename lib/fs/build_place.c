@@ -233,10 +233,9 @@ static int take_file(struct build *b, struct placed_file *f, uint64_t left, uint
 	f->map.len = create_map_blocks(&b->l.geom, f->blocks, f->count);
 	if (f->map.len != 0) {
 		uint64_t len = build_whole(b, f->map.len);
-
-		b->bill.maps += len;
 		int rc = build_take_whole(b, len, &f->map.start);
 
+		b->bill.maps += len;
 		return rc < 0 ? rc : build_note_used(b, (struct block_run){f->map.start, len});
 	}
 	return 0;
