@@ -10,6 +10,8 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 
+#define WORTH_IT 256u /* bytes */
+
 static void store_lines(uint8_t *to, const uint8_t *from, size_t n)
 {
 	for (size_t i = 0; i < n; i += LINE) {
@@ -29,7 +31,7 @@ void copy_past_cache(void *to, const void *from, size_t n)
 {
 	size_t head = -(uintptr_t)to % LINE, whole;
 
-	if (n < COPY_WORTH) {
+	if (n < WORTH_IT) {
 		memcpy(to, from, n);
 		return;
 	}

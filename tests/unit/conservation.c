@@ -7,25 +7,21 @@
 
 static uint64_t base; /* clusters used by others than the file */
 
-/* Clusters that the bitmap gives as free but the allocator keeps: preallocated, or freed by a
- * transaction that has not committed. */
-static uint64_t kept_back(void)
+static uint32_t clusters_of(uint32_t group)
 {
+	return (uint32_t)(geom_group_blocks(&img->geom, group) >> img->geom.cluster_bits);
+}
+
+/* Clear bits of a group's bitmap. */
+static uint64_t free_in(uint32_t group)
+{
+	struct buf *map;
 	uint64_t n = 0;
 
-	for (uint32_t g = 0; g < img->geom.groups; g++) {
-		struct buddy *b = &img->mb->buddies[g];
-		uint32_t clusters = geom_group_blocks(&img->geom, g) >> img->geom.cluster_bits;
-		struct buf *map;
-
-		if (b->map == NULL)
-			continue;
-		CHECK_INT(groups_block_bitmap(&img->groups, g, &map), 0);
-		for (uint32_t i = 0; i < clusters; i++)
-			n += !bitmap_test(map->data, i);
-		buf_put(map);
-		n -= b->free;
-	}
+	CHECK_INT(groups_block_bitmap(&img->groups, group, &map), 0);
+	for (uint32_t i = 0; i < clusters_of(group); i++)
+		n += !bitmap_test(map->data, i);
+	buf_put(map);
 	return n;
 }
 
@@ -33,14 +29,21 @@ static uint64_t free_in_bitmaps(void)
 {
 	uint64_t n = 0;
 
-	for (uint32_t g = 0; g < img->geom.groups; g++) {
-		uint32_t clusters = geom_group_blocks(&img->geom, g) >> img->geom.cluster_bits;
-		struct buf *map;
+	for (uint32_t g = 0; g < img->geom.groups; g++)
+		n += free_in(g);
+	return n;
+}
 
-		CHECK_INT(groups_block_bitmap(&img->groups, g, &map), 0);
-		for (uint32_t i = 0; i < clusters; i++)
-			n += !bitmap_test(map->data, i);
-		buf_put(map);
+/* Clusters that the bitmap gives as free but the allocator keeps: preallocated, or freed by a
+ * transaction that has not committed. */
+static uint64_t kept_back(void)
+{
+	uint64_t n = 0;
+
+	for (uint32_t g = 0; g < img->geom.groups; g++) {
+		const struct buddy *b = &img->mb->buddies[g];
+
+		n += b->map != NULL ? free_in(g) - b->free : 0;
 	}
 	return n;
 }
@@ -90,7 +93,7 @@ static uint64_t all_clusters(void)
 	uint64_t n = 0;
 
 	for (uint32_t g = 0; g < img->geom.groups; g++)
-		n += geom_group_blocks(&img->geom, g) >> img->geom.cluster_bits;
+		n += clusters_of(g);
 	return n;
 }
 
