@@ -43,6 +43,12 @@ static uint64_t any(uint64_t *s)
 	return *s;
 }
 
+static inline void fill_pattern(uint8_t *p, size_t len, uint64_t seed)
+{
+	for (size_t i = 0; i < len; i++)
+		p[i] = (uint8_t)(any(&seed) >> 24);
+}
+
 static struct memory *memory_of(struct region_store *s)
 {
 	return (struct memory *)s;
@@ -231,6 +237,14 @@ static void memory_fresh(void)
 	pthread_mutex_init(&mem.lock, NULL);
 }
 
+/* So many bytes that the store has from before. */
+static inline void old_file(uint64_t size)
+{
+	memory_fresh();
+	fill_pattern(mem.bytes, size, 9);
+	mem.size = size;
+}
+
 /* Keeps what the store holds. */
 static void region_begin(unsigned flags, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -272,5 +286,15 @@ static inline uint64_t counted(const char *name)
 static const char *const walk_words[] = {"region", "batch", "generic", "inline", "iter", "bitmap"};
 static const char *const track_words[] = {"none", "range", "block", "bytes"};
 static const char *const stable_words[] = {"wait", "copy", "cow"};
+
+typedef void combination_fn(const char *walk, const char *track, const char *stable);
+
+static inline void each_combination(combination_fn *fn)
+{
+	for (size_t w = 0; w < ARRAY_SIZE(walk_words); w++)
+		for (size_t t = 0; t < ARRAY_SIZE(track_words); t++)
+			for (size_t s = 0; s < ARRAY_SIZE(stable_words); s++)
+				fn(walk_words[w], track_words[t], stable_words[s]);
+}
 
 #endif
