@@ -77,18 +77,20 @@ static int resize(struct rfile *file, uint64_t size)
 	return rc;
 }
 
+/* The size comes down first, so that no pass sends what lies behind it, and goes up again when the
+ * store refuses: what is cached there goes only when the store has agreed.  (A pass for another
+ * file that comes by in between takes what is dirty there for stored.) */
 static int truncate(struct rfile *file, uint64_t size)
 {
 	uint64_t before = file->size;
 	int rc = 0;
 
 	file->size = MIN(before, size);
-	if (size < before)
-		take_out(file, size, REGION_MAX);
 	if (size != before || size < file->stored)
 		rc = resize(file, size);
-	if (rc == 0)
-		file->size = size;
+	file->size = rc < 0 ? before : size;
+	if (rc == 0 && size < before)
+		take_out(file, size, REGION_MAX);
 	return rc;
 }
 

@@ -115,6 +115,29 @@ TEST(a_size_that_the_store_refuses_is_not_the_file_s)
 	region_end();
 }
 
+/* What is dirty behind the new end must not be lost to a store that keeps the old one, nor what the
+ * store has there come back later. */
+TEST(a_file_that_the_store_does_not_cut_keeps_its_bytes)
+{
+	static uint8_t got[20000];
+
+	old_file(16384);
+	region_begin(0, "folio=4K");
+	CHECK_INT(ek_region_write(file, 0, 12288, "dirty", 5), 0);
+	mem.refuses = true;
+	CHECK_INT(ek_region_truncate(file, 0, 100), -EFBIG);
+	CHECK_INT(ek_region_file_size(file), 16384);
+	CHECK_INT(ek_region_read(file, 0, 0, got, sizeof(got)), 0);
+	CHECK(memcmp(got, mem.bytes, 12288) == 0 && memcmp(got + 12288, "dirty", 5) == 0);
+	mem.refuses = false;
+	CHECK_INT(ek_region_truncate(file, 0, 100), 0);
+	CHECK_INT(ek_region_write(file, 0, 16000, "end", 3), 0);
+	CHECK_INT(ek_region_read(file, 0, 0, got, sizeof(got)), 0);
+	for (size_t i = 100; i < 16000; i++)
+		CHECK_INT(got[i], 0);
+	region_end();
+}
+
 TEST(a_store_hears_how_much_of_it_was_ever_written)
 {
 	uint8_t page[4096] = {1};

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/ctx.h"
@@ -31,8 +33,11 @@ struct memory {
 	int fail_code;
 	bool overlapped, shuffled;
 	unsigned resized, flushed_all;
-	uint64_t stored; /* as the last resize was told */
-	unsigned keep;   /* writes that stay queued at reap(0) */
+	uint64_t stored;         /* as the last resize was told */
+	unsigned keep;           /* writes that stay queued at reap(0) */
+	atomic_bool held;        /* all of them stay */
+	void (*meanwhile)(void); /* done once, while a write is sent */
+	bool refuses;            /* to change its size */
 };
 
 static uint64_t any(uint64_t *s)
@@ -71,6 +76,7 @@ static void memory_release(struct rdata *data, uint64_t size)
 static void memory_submit(struct rop *op)
 {
 	struct memory *m = memory_of(op->data->store);
+	void (*meanwhile)(void) = m->meanwhile;
 
 	pthread_mutex_lock(&m->lock);
 	for (unsigned i = 0; i < m->queued; i++) {
@@ -80,6 +86,9 @@ static void memory_submit(struct rop *op)
 	}
 	m->queue[m->queued++] = op;
 	pthread_mutex_unlock(&m->lock);
+	m->meanwhile = NULL;
+	if (meanwhile != NULL)
+		meanwhile();
 }
 
 static struct rop *memory_pick(struct memory *m)
@@ -111,6 +120,8 @@ static void memory_reap(struct region_store *s, unsigned min)
 	struct memory *m = memory_of(s);
 	unsigned ended = 0;
 
+	while (atomic_load(&m->held))
+		usleep(1000);
 	for (;;) {
 		struct rop *op = NULL;
 		int rc = 0;
@@ -159,7 +170,7 @@ static int memory_resize(struct rdata *data, uint64_t size, uint64_t stored)
 
 	m->resized++;
 	m->stored = stored;
-	if (size > ROOM)
+	if (size > ROOM || m->refuses)
 		return -EFBIG;
 	pthread_mutex_lock(&m->lock);
 	if (size < m->size)
