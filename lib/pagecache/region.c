@@ -179,12 +179,14 @@ void ek_region_close(struct ek_region *r)
 
 /* ---- files ---- */
 
+/* Its last handle is kept until nothing of the file is on its way: calls on all files come by while
+ * this one waits, and must not be the ones who free it. */
 static void release(struct rfile *file)
 {
-	if (--file->handles != 0 || file->name != NULL)
-		return;
-	flight_drain(file->r, file);
-	free_file(file);
+	if (file->handles == 1 && file->name == NULL)
+		flight_drain(file->r, file);
+	if (--file->handles == 0 && file->name == NULL)
+		free_file(file);
 }
 
 struct rfile *rfile_next(struct ek_region *r, struct rfile *file)
@@ -234,21 +236,31 @@ static int new_file(struct ek_region *r, const char *name, unsigned flags, struc
 	return 0;
 }
 
-/* Too many names are known: one that nobody has open is stored and forgotten. */
+/* Nothing of it is dirty or on its way. */
+static bool is_stored(const struct rfile *file)
+{
+	return rmark_next(file, MARK_DIRTY, 0, UINT64_MAX) == UINT64_MAX &&
+	       !flight_has(file->r, file);
+}
+
+/* Too many names are known: one that nobody has open is stored and forgotten.  While it is stored
+ * somebody may open it, and have closed it again. */
 static void forget_idle(struct ek_region *r)
 {
 	struct rfile *idle = NULL;
 	unsigned n = 0;
-	bool stored;
+	int rc;
 
 	for (struct rfile *file = r->files; file != NULL; file = file->next, n++)
 		idle = file->handles == 0 ? file : idle;
 	if (n < FILES_KEPT || idle == NULL)
 		return;
 	idle->handles++;
-	stored = region_pass(idle, 0, UINT64_MAX, true) == 0;
-	if (--idle->handles != 0 || !stored)
+	rc = region_pass(idle, 0, UINT64_MAX, true);
+	if (rc < 0 || idle->handles != 1 || idle->name == NULL || !is_stored(idle)) {
+		release(idle);
 		return;
+	}
 	r->forgot = true;
 	free_file(idle);
 }

@@ -236,7 +236,7 @@ void rfolio_unlock(struct rfolio *o);
 void rfolio_set_dirty(struct rfolio *o);
 void rfolio_clear_dirty(struct rfolio *o);
 
-/* The first page with the mark in [page, end), or end. */
+/* The first page with the mark in [page, end), or UINT64_MAX. */
 uint64_t rmark_next(const struct rfile *file, enum rmark mark, uint64_t page, uint64_t end);
 
 /* The end of the run of marked pages that begins at page. */
@@ -350,6 +350,7 @@ void flight_collect(struct ek_region *r);
 
 /* Until no store of file (NULL: any) that was begun before now is left. */
 void flight_drain(struct ek_region *r, const struct rfile *file);
+bool flight_has(const struct ek_region *r, const struct rfile *file); /* anything not done */
 
 /* Until the folio is not in writeback; counts for writer unless that is REGION_NOBODY. */
 void flight_wait_folio(struct rfolio *o, unsigned writer);

@@ -186,6 +186,11 @@ static bool any_before(const struct ek_region *r, const struct rfile *file, uint
 	return false;
 }
 
+bool flight_has(const struct ek_region *r, const struct rfile *file)
+{
+	return any_before(r, file, r->seq);
+}
+
 void flight_drain(struct ek_region *r, const struct rfile *file)
 {
 	uint64_t seq = r->seq;

@@ -179,6 +179,81 @@ TEST(a_sync_makes_forgotten_files_durable)
 	region_end();
 }
 
+/* ---- files that go while others look ---- */
+
+static void write_to_idle(void)
+{
+	struct ek_region_file *idle;
+
+	CHECK_INT(ek_region_file_open(region, "n0", 0, &idle), 0);
+	CHECK_INT(ek_region_write(idle, 0, 8192, "late", 4), 0);
+	ek_region_file_close(idle);
+}
+
+static void open_and_close(const char *name)
+{
+	struct ek_region_file *one;
+
+	CHECK_INT(ek_region_file_open(region, name, EK_REGION_CREATE, &one), 0);
+	ek_region_file_close(one);
+}
+
+TEST(a_file_that_is_written_while_it_is_being_forgotten_is_not)
+{
+	char name[16];
+
+	memory_fresh();
+	region_begin(0, "folio=4K");
+	open_and_close("n0");
+	write_to_idle();
+	for (unsigned i = 0; i < 600; i++) {
+		snprintf(name, sizeof(name), "m%u", i);
+		mem.meanwhile = write_to_idle;
+		open_and_close(name);
+	}
+	mem.meanwhile = NULL;
+	mem.bytes[8192] = 0;
+	CHECK_INT(ek_region_sync(region, 0), 0);
+	CHECK(memcmp(mem.bytes + 8192, "late", 4) == 0);
+	region_end();
+}
+
+static void *close_file(void *arg)
+{
+	ek_region_file_close(file);
+	return arg;
+}
+
+static void *sync_all(void *arg)
+{
+	return ek_region_sync(region, 1) == 0 ? arg : NULL;
+}
+
+/* The last handle of a file without a name is closed while its bytes are on their way, and a sync
+ * of all files comes by. */
+TEST(a_file_that_is_going_is_freed_once)
+{
+	pthread_t closer, syncer;
+	void *done;
+
+	memory_fresh();
+	region_begin(EK_REGION_THREADS, "folio=4K");
+	CHECK_INT(ek_region_write(file, 0, 0, "abc", 3), 0);
+	atomic_store(&mem.held, true);
+	CHECK_INT(ek_region_flush(file, 0, 0, 0, EK_REGION_NOWAIT), 0);
+	CHECK_INT(ek_region_unlink(region, "f"), 0);
+	CHECK_INT(pthread_create(&closer, NULL, close_file, NULL), 0);
+	usleep(50000);
+	CHECK_INT(pthread_create(&syncer, NULL, sync_all, region), 0);
+	usleep(50000);
+	atomic_store(&mem.held, false);
+	CHECK_INT(pthread_join(closer, NULL), 0);
+	CHECK_INT(pthread_join(syncer, &done), 0);
+	CHECK(done == region);
+	CHECK(region->files == NULL);
+	ek_region_close(region);
+}
+
 int main(void)
 {
 	return tap_main();
