@@ -18,7 +18,7 @@
 #include "fs/inode_cache.h"
 
 #define KEEP_UNUSED 8192u
-#define TRIM_TRIES  8u
+#define TRIM_TRIES  2u /* one more than a put adds, so that it shrinks again when they are clean */
 
 int inode_cache_open(struct ek_image *img)
 {
