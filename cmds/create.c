@@ -65,7 +65,7 @@ static const struct opt create_options[] = {
     OPT_TEXT(T, owner, 0, "root-owner", N_("UID:GID"), N_("of the root folder, usually 0:0")),
     OPT_FLAG(T, revision_0, 0, "revision-0", N_("ext2 as it was before it had features")),
     OPT_TEXT(T, label, 'L', "label", N_("TEXT"), N_("up to 16 bytes")),
-    OPT_TEXT(T, uuid, 'U', "uuid", N_("UUID"), N_("instead of a random one")),
+    OPT_TEXT(T, uuid, 'U', "uuid", N_("UUID"), N_("of the filesystem, random or clear")),
     OPT_TEXT(T, seed, 0, "seed", N_("TEXT"), N_("make UUID and hash seed from TEXT")),
     OPT_FLAG(T, no_lost_found, 0, "no-lost-found", N_("without the folder lost+found")),
     OPT_FLAG(T, force, 'f', "force", N_("overwrite what is there")),

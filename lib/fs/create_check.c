@@ -29,6 +29,9 @@ static int check_makeable(const struct create_opts *o, struct diag *d)
 	const uint32_t words[] = {o->compat, o->incompat, o->ro_compat};
 	char text[256];
 
+	if ((o->incompat & INCOMPAT_JOURNAL_DEV) != 0)
+		return diag_set(d, -EINVAL,
+				"feature journal_dev: use --journal-device, a filesystem has none");
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		enum feature_word word = (enum feature_word)i;
 		uint32_t lacking = feature_lacking(word, words[i], FEATURE_MAKE);
@@ -56,7 +59,7 @@ struct rule {
 static const struct rule rules[] = {
     {R, RO_COMPAT_BIGALLOC, I, INCOMPAT_EXTENTS, true},
     {C, COMPAT_RESIZE_INODE, R, RO_COMPAT_SPARSE_SUPER, true},
-    {C, COMPAT_RESIZE_INODE, I, INCOMPAT_META_BG, false},
+    {I, INCOMPAT_META_BG, C, COMPAT_RESIZE_INODE, false},
     {C, COMPAT_FAST_COMMIT, C, COMPAT_HAS_JOURNAL, true},
     {C, COMPAT_ORPHAN_FILE, C, COMPAT_HAS_JOURNAL, true},
     {I, INCOMPAT_CSUM_SEED, R, RO_COMPAT_METADATA_CSUM, true},

@@ -70,9 +70,21 @@ static void from_seed(const char *seed, struct create_opts *o)
 	uuid_generate_sha1(o->hash_seed, space[1], seed, strlen(seed));
 }
 
+static int set_uuid(const char *text, uint8_t *uuid)
+{
+	if (strcmp(text, "random") == 0)
+		uuid_generate_random(uuid);
+	else if (strcmp(text, "clear") == 0)
+		uuid_clear(uuid);
+	else
+		return uuid_parse(text, uuid);
+	return 0;
+}
+
 static int set_identity(const struct ek_create_options *opt, struct create_opts *o, struct diag *d)
 {
 	struct timespec ts;
+	char shown[64];
 
 	if (opt->seed != NULL) {
 		from_seed(opt->seed, o);
@@ -80,8 +92,10 @@ static int set_identity(const struct ek_create_options *opt, struct create_opts 
 		uuid_generate_random(o->uuid);
 		uuid_generate_random(o->hash_seed);
 	}
-	if (opt->uuid != NULL && uuid_parse(opt->uuid, o->uuid) != 0)
-		return diag_set(d, -EINVAL, "uuid: '%s' is none", opt->uuid);
+	if (opt->uuid != NULL && set_uuid(opt->uuid, o->uuid) < 0)
+		return diag_set(d, -EINVAL,
+				"uuid '%s': want random, clear or 8-4-4-4-12 hex digits",
+				escape_to(shown, sizeof(shown), opt->uuid, strlen(opt->uuid)));
 	if (opt->label != NULL) {
 		if (strlen(opt->label) > 16)
 			return diag_set(d, -EINVAL, "label: %zu bytes, at most 16 fit",
@@ -155,6 +169,8 @@ static int set_features(const struct ek_create_options *opt, struct create_opts 
 	}
 	if (rc == 0 && opt->compat != NULL)
 		rc = compat_limit(opt->compat, o, d);
+	if (opt->inode_size == 128) /* asked for by name it is refused, for want of room */
+		o->ro_compat &= ~RO_COMPAT_EXTRA_ISIZE;
 	if (rc == 0)
 		rc = change_features(o, opt->features, d);
 	if (rc == 0 && opt->compat != NULL)

@@ -28,7 +28,7 @@ load ../lib/common
 		"700M -b 2K -O meta_bg,^resize_inode,^flex_bg" "100M -O sparse_super2" "300M -O bigalloc" \
 		"300M -b 1K -O bigalloc" "1G -b 4K -O bigalloc" "64M -O fast_commit" "64M -O mmp" \
 		"64M -O ^sparse_super,^resize_inode" "64M -O ea_inode,verity,stable_inodes" \
-		"64M -I 128 -O ^extra_isize,^filetype,^dir_index"; do
+		"64M -I 128" "64M -I 128 -O ^filetype,^dir_index"; do
 		n=$((n + 1))
 		# shellcheck disable=SC2086 # a shape is several words
 		make_image "$n.img" $shape
@@ -131,7 +131,22 @@ load ../lib/common
 	x 2 create -s 64M -O bigalloc,^extent a.img
 	has "$err" "feature bigalloc needs extent: add -O extent"
 	x 2 create -s 64M -O meta_bg a.img
-	has "$err" "feature resize_inode excludes meta_bg: add -O ^meta_bg"
+	has "$err" "feature meta_bg excludes resize_inode: add -O ^resize_inode"
+	[ ! -e a.img ]
+}
+
+@test "small inodes go without extra_isize, and refuse it when it is asked for" {
+	make_image a.img 64M -I 128
+	run ! grep -q extra_isize <<<"$("$EXTKIT" info a.img)"
+	x 2 create -s 64M -I 128 -O extra_isize b.img
+	has "$err" "inode size 128 has no room for extra_isize"
+	[ ! -e b.img ]
+}
+
+@test "who asks for journal_dev as a feature hears how a journal device is made" {
+	x 2 create -s 64M -O journal_dev a.img
+	has "$err" "journal_dev"
+	has "$err" "--journal-device"
 	[ ! -e a.img ]
 }
 
@@ -164,6 +179,20 @@ load ../lib/common
 	x 0 info --json a.img
 	equal "$(json 'd["label"] + " " + d["uuid"]')" "home of x 01234567-89ab-cdef-0123-456789abcdef"
 	clean a.img
+}
+
+@test "a UUID may be random or clear" {
+	make_image a.img 64M --seed x -U clear
+	has "$(dumpe2fs -h a.img 2>/dev/null)" "Filesystem UUID:          <none>"
+	make_image b.img 64M --seed x
+	make_image c.img 64M --seed x -U random
+	x 0 info --json b.img
+	local uuid
+	uuid=$(json 'd["uuid"]')
+	x 0 info --json c.img
+	[ "$(json 'd["uuid"]')" != "$uuid" ]
+	x 2 create -s 64M -U sometimes d.img
+	has "$err" "uuid 'sometimes'"
 }
 
 @test "the same seed and time give the same bytes, another seed gives others" {
