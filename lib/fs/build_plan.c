@@ -12,6 +12,7 @@
 #include "base/crc.h"
 #include "base/mem.h"
 #include "fs/build_impl.h"
+#include "fs/links.h"
 
 /* ---- inodes ---- */
 
@@ -57,11 +58,11 @@ static int count_links(struct build *b)
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct build_inode *x = b->inodes[i];
 
-		if (x->links <= 65000)
+		if (x->links <= LINKS_MAX)
 			continue;
 		if (!S_ISDIR(x->mode) || (b->o.ro_compat & RO_COMPAT_DIR_NLINK) == 0)
-			return diag_set(b->diag, -EMLINK, "inode %u: %u links, at most 65000",
-					x->ino, x->links);
+			return diag_set(b->diag, -EMLINK, "inode %u: %u links, at most %u", x->ino,
+					x->links, LINKS_MAX);
 		x->links = 1;
 	}
 	return 0;

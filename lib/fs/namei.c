@@ -14,40 +14,9 @@
 #include "fs/dir.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
+#include "fs/links.h"
 #include "fs/map.h"
 #include "io/dev.h"
-
-#define LINK_MAX_EXT4 65000u
-
-/* ---- links of folders ---- */
-
-static bool dir_nlink(const struct ek_inode *dir)
-{
-	return geom_ro_compat(&dir->img->geom, RO_COMPAT_DIR_NLINK);
-}
-
-/* A folder with more subfolders than it can count has link count 1. */
-static void inc_links(struct ek_inode *dir)
-{
-	if (dir->rec.links == 1 && dir_nlink(dir))
-		return;
-	dir->rec.links++;
-	if (dir->rec.links >= LINK_MAX_EXT4 && dir_nlink(dir))
-		dir->rec.links = 1;
-}
-
-static void dec_links(struct ek_inode *dir)
-{
-	if (dir->rec.links > 2 || !inode_is_dir(dir))
-		dir->rec.links--;
-}
-
-static bool links_full(const struct ek_inode *inode)
-{
-	if (inode_is_dir(inode) && dir_nlink(inode))
-		return false;
-	return inode->rec.links >= LINK_MAX_EXT4;
-}
 
 /* ---- making ---- */
 
@@ -231,7 +200,7 @@ static int fill_dir(struct task *t, struct ek_inode *dir, const char *name, uint
 		rc = dir_add(t, dir, name, len, inode);
 	if (rc < 0)
 		return rc;
-	inc_links(dir);
+	links_add_folder(dir);
 	return inode_mark_dirty(t, dir, MARK_DIR);
 }
 
@@ -351,7 +320,7 @@ static int remove_dir(struct task *t, struct ek_inode *dir, const char *name, ui
 	inode->rec.ctime = inode_change_now(inode);
 	if (rc == 0)
 		rc = inode_mark_dirty(t, inode, MARK_LINK);
-	dec_links(dir);
+	links_drop_folder(dir);
 	return rc < 0 ? rc : inode_mark_dirty(t, dir, MARK_DIR);
 }
 

@@ -11,10 +11,9 @@
 #include "fs/data.h"
 #include "fs/dir.h"
 #include "fs/inode.h"
+#include "fs/links.h"
 #include "fs/map.h"
 #include "fs/namei.h"
-
-#define LINK_MAX_EXT4 65000u
 
 struct end {
 	struct ek_inode *dir, *inode; /* inode: what the name means, or NULL */
@@ -95,9 +94,7 @@ static int check(struct task *t, const struct end *from, const struct end *to, u
 		rc = check_ancestor(t, to->inode, from->dir);
 	if (rc == 0 && (flags & RENAME_SWAP) == 0)
 		rc = check_target(t, from, to);
-	if (rc == 0 && is_dir && moves && to->inode == NULL &&
-	    to->dir->rec.links >= LINK_MAX_EXT4 &&
-	    !geom_ro_compat(&t->img->geom, RO_COMPAT_DIR_NLINK))
+	if (rc == 0 && is_dir && moves && to->inode == NULL && links_full(to->dir))
 		rc = -EMLINK;
 	return rc;
 }
@@ -119,30 +116,15 @@ static int set_entry(struct task *t, struct end *at, struct ek_inode *inode)
 	return inode_mark_dirty(t, at->dir, MARK_DIR);
 }
 
-static void one_less(struct ek_inode *dir)
-{
-	if (dir->rec.links > 2)
-		dir->rec.links--;
-}
-
-static void one_more(struct ek_inode *dir)
-{
-	if (dir->rec.links == 1)
-		return;
-	dir->rec.links++;
-	if (dir->rec.links >= LINK_MAX_EXT4)
-		dir->rec.links = 1;
-}
-
 /* A folder that moved points up to its new parent; both parents count it. */
 static int reparent(struct task *t, struct ek_inode *inode, struct ek_inode *from,
 		    struct ek_inode *to, bool counted)
 {
 	int rc = dir_set(t, inode, "..", 2, to);
 
-	one_less(from);
+	links_drop_folder(from);
 	if (!counted)
-		one_more(to);
+		links_add_folder(to);
 	return rc < 0 ? rc : inode_mark_dirty(t, to, MARK_DIR);
 }
 
@@ -196,8 +178,8 @@ static int swap_parents(struct task *t, struct end *a, struct end *b)
 		rc = dir_set(t, b->inode, "..", 2, a->dir);
 	if (rc < 0 || a_is == b_is)
 		return rc;
-	one_less(a_is ? a->dir : b->dir);
-	one_more(a_is ? b->dir : a->dir);
+	links_drop_folder(a_is ? a->dir : b->dir);
+	links_add_folder(a_is ? b->dir : a->dir);
 	rc = inode_mark_dirty(t, a->dir, MARK_DIR);
 	return rc < 0 ? rc : inode_mark_dirty(t, b->dir, MARK_DIR);
 }
