@@ -116,7 +116,9 @@ static uint64_t tree_of(struct dev *dev, unsigned step)
 	return digest;
 }
 
-static void survives_cuts_between_steps(const char *name, unsigned step)
+/* meanwhile, if any, changes what the cut has left. */
+static void survives_cuts_between_steps(const char *name, unsigned step,
+					void (*meanwhile)(struct dev *over))
 {
 	struct dev *whole;
 	uint64_t want;
@@ -134,6 +136,8 @@ static void survives_cuts_between_steps(const char *name, unsigned step)
 
 		CHECK_INT(dev_open_overlay(im.dev, &over), 0);
 		cut = cut_at(over, n);
+		if (meanwhile != NULL && cut)
+			meanwhile(over);
 		CHECK_INT(recover(over), 0);
 		CHECK(tree_of(over, 0) == want);
 		if (have_e2fsck() && n % 16 == 0)
@@ -150,12 +154,12 @@ static void survives_cuts_between_steps(const char *name, unsigned step)
  * with steps of one block that is after every record. */
 TEST(a_power_cut_between_steps_of_fast_commits_costs_nothing)
 {
-	survives_cuts_between_steps("images/kernel-fc-open", 1);
-	survives_cuts_between_steps("images/kernel-fc-open", 7);
-	survives_cuts_between_steps("images/b5-ext4fc", 1);
-	survives_cuts_between_steps("images/b5-ext4fc", 5);
-	survives_cuts_between_steps("images/kernel-fc-clusters", 3);
-	survives_cuts_between_steps("images/kernel-fc-pointers", 3);
+	survives_cuts_between_steps("images/kernel-fc-open", 1, NULL);
+	survives_cuts_between_steps("images/kernel-fc-open", 7, NULL);
+	survives_cuts_between_steps("images/b5-ext4fc", 1, NULL);
+	survives_cuts_between_steps("images/b5-ext4fc", 5, NULL);
+	survives_cuts_between_steps("images/kernel-fc-clusters", 3, NULL);
+	survives_cuts_between_steps("images/kernel-fc-pointers", 3, NULL);
 }
 
 /* ---- garbled logs ---- */
@@ -261,19 +265,25 @@ static void garble(uint8_t *at, uint32_t tag, uint32_t len, void *ctx)
 		at[random_below(4)] = (uint8_t)random_below(16);
 }
 
-static void spoil(struct dev *dev)
+static void write_area(struct dev *dev)
 {
-	struct victim v = {.left = 1 + random_below(12), .lengths = random_below(3) == 0};
 	uint32_t crc = 0;
 
-	load_area();
-	each_record(garble, &v);
 	each_record(reseal, &crc);
 	for (uint32_t i = 0; i < area.blocks; i++)
 		CHECK_INT(dev_write(dev, place_of(area.first + i),
 				    area.bytes + (size_t)i * im.geom.block_size,
 				    im.geom.block_size),
 			  0);
+}
+
+static void spoil(struct dev *dev)
+{
+	struct victim v = {.left = 1 + random_below(12), .lengths = random_below(3) == 0};
+
+	load_area();
+	each_record(garble, &v);
+	write_area(dev);
 }
 
 static void survives_garbling(const char *name, unsigned rounds)
@@ -317,6 +327,55 @@ TEST(garbled_fast_commits_with_right_checksums_are_refused_or_applied)
 	survives_garbling("images/kernel-fc-clusters", 300);
 	survives_garbling("images/kernel-fc-pointers", 300);
 	survives_garbling("images/kernel-dirty-fastcommit", 80);
+}
+
+/* ---- what another time left ---- */
+
+/* Inodes that are made by records: an INODE, ranges, and the CREATE of one number. */
+struct births {
+	uint32_t last, count, ino[64];
+};
+
+static void note_birth(uint8_t *at, uint32_t tag, uint32_t len, void *ctx)
+{
+	struct births *b = ctx;
+
+	(void)len;
+	if (tag == JBD2_FC_INODE)
+		b->last = get32(at + 4);
+	else if (tag == JBD2_FC_CREATE && get32(at + 8) == b->last && b->count < 64)
+		b->ino[b->count++] = b->last;
+}
+
+/* The log's inodes get another generation than those that an earlier replay made. */
+static void change_generation(uint8_t *at, uint32_t tag, uint32_t len, void *ctx)
+{
+	const struct births *b = ctx;
+
+	(void)len;
+	for (uint32_t i = 0; tag == JBD2_FC_INODE && i < b->count; i++) {
+		if (b->ino[i] == get32(at + 4)) {
+			at[8 + offsetof(struct inode_raw, i_generation)] ^= 0x55;
+			return;
+		}
+	}
+}
+
+static void renew_generations(struct dev *over)
+{
+	struct births b = {0};
+
+	load_area();
+	each_record(note_birth, &b);
+	CHECK(b.count != 0);
+	each_record(change_generation, &b);
+	write_area(over);
+}
+
+TEST(an_inode_that_another_life_left_under_the_number_ends_before_the_new_one)
+{
+	survives_cuts_between_steps("images/b5-ext4fc", 1, renew_generations);
+	survives_cuts_between_steps("images/kernel-fc-clusters", 3, renew_generations);
 }
 
 int main(void)
