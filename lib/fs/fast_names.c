@@ -12,6 +12,7 @@
 #include "fs/fast_inode.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
+#include "fs/links.h"
 #include "fs/map.h"
 #include "journal/fast.h"
 
@@ -40,11 +41,6 @@ int fast_end_inode(struct fast *f, struct ek_inode *inode)
 	if (rc == 0)
 		inode->state |= INODE_STATE_DELETED;
 	return rc;
-}
-
-static bool counts_links(const struct ek_inode *dir)
-{
-	return dir->rec.links != 1 || !geom_ro_compat(&dir->img->geom, RO_COMPAT_DIR_NLINK);
 }
 
 /* A new folder: its blocks are not in the log. */
@@ -84,11 +80,14 @@ static int add_name(struct fast *f, const struct fast_record *r, struct ek_inode
 	rc = dir_add(t, dir, r->name, r->name_len, inode);
 	if (rc < 0)
 		return rc == -EEXIST ? 0 : rc;
-	if (is_dir && counts_links(dir)) {
-		dir->rec.links++;
+	if (is_dir && links_full(dir))
+		return -EMLINK;
+	if (is_dir) {
+		links_add_folder(dir);
 		rc = inode_mark_dirty(t, dir, MARK_DIR);
 	}
-	if (r->tag == JBD2_FC_LINK)
+	/* the number is the next INODE record's: here it may be past the limit for a while */
+	if (r->tag == JBD2_FC_LINK && inode->rec.links != UINT16_MAX)
 		inode->rec.links++;
 	return rc;
 }
@@ -129,10 +128,8 @@ static int drop_link(struct fast *f, struct ek_inode *dir, struct ek_inode *inod
 
 	if (inode_is_dir(inode)) {
 		inode->rec.links = 0;
-		if (dir->rec.links > 2) {
-			dir->rec.links--;
-			rc = inode_mark_dirty(t, dir, MARK_DIR);
-		}
+		links_drop_folder(dir);
+		rc = inode_mark_dirty(t, dir, MARK_DIR);
 	} else if (inode->rec.links > 0) {
 		inode->rec.links--;
 	}
