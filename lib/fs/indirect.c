@@ -89,7 +89,7 @@ uint32_t ind_run(const struct ind_step *s, uint32_t most)
 	uint32_t first = le32_get(s->row[s->at]), n = 1;
 
 	most = MIN(most, s->count - s->at);
-	while (n < most && le32_get(s->row[s->at + n]) == (first == 0 ? 0 : first + n))
+	while (n < most && le32_get(s->row[s->at + n]) == (first == 0 ? 0 : (uint64_t)first + n))
 		n++;
 	return n;
 }

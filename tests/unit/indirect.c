@@ -389,6 +389,14 @@ TEST(a_pointer_into_metadata_is_told)
 	dev_close(dev);
 }
 
+TEST(a_run_of_pointers_ends_at_the_last_number_there_is)
+{
+	const le32 row[3] = {le32_make(UINT32_MAX - 1), le32_make(UINT32_MAX), le32_make(0)};
+	const struct ind_step s = {.row = row, .at = 0, .count = 3, .span = 1};
+
+	CHECK_INT(ind_run(&s, 3), 2);
+}
+
 int main(void)
 {
 	return tap_main();
