@@ -44,6 +44,13 @@ static int visit_node(struct walk *w, ek_pblk pblk)
 	return w->fn(w->t, pblk, 1);
 }
 
+static int too_many(const struct walk *w)
+{
+	return diag_set(&w->inode->img->diag, -EUCLEAN,
+			"corrupt map: inode %u: more blocks than the %llu of the filesystem",
+			w->inode->ino.v, (unsigned long long)w->inode->img->geom.blocks);
+}
+
 /* ---- extents ---- */
 
 /* The nodes of a path that were not on the one before. */
@@ -79,8 +86,8 @@ static int walk_extents(struct walk *w)
 	struct ext_path p;
 	int rc = ext_path_find(w->inode, (ek_lblk){0}, &p), more = 1;
 
-	while (rc == 0 && more == 1 && w->budget-- > 0) {
-		rc = walk_nodes(w, &p, seen);
+	while (rc == 0 && more == 1) {
+		rc = w->budget-- != 0 ? walk_nodes(w, &p, seen) : too_many(w);
 		if (rc == 0)
 			rc = walk_leaf(w, &p);
 		if (rc == 0)
@@ -91,13 +98,6 @@ static int walk_extents(struct walk *w)
 }
 
 /* ---- pointers ---- */
-
-static int too_many(const struct walk *w)
-{
-	return diag_set(&w->inode->img->diag, -EUCLEAN,
-			"corrupt block of pointers: inode %u names more blocks than there are",
-			w->inode->ino.v);
-}
 
 /* Pointers [i, end) of a row, to data. */
 static int walk_row(struct walk *w, const le32 *row, uint32_t i, uint32_t end)
