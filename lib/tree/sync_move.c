@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/check.h"
 #include "base/ctx.h"
 #include "base/diag.h"
 #include "base/mem.h"
 #include "fs/image.h"
+#include "fs/links.h"
 #include "tree/sync_impl.h"
 
 #define LOOKS    256u /* nodes of equal length and time that are looked at */
@@ -119,6 +121,19 @@ bool sync_has_kin(const struct sync *y, const struct tree_entry *e)
 	return has_kin(e) && next_kin(y, e, &at) != NULL;
 }
 
+/* 1 when the inode has room for all names that the source has for it. */
+static int takes_names(struct sync *y, const struct diff_node *n, const struct tree_entry *e)
+{
+	struct ek_inode *inode;
+	int rc = put_inode(&y->put, n->e.path, &inode);
+
+	if (rc < 0)
+		return rc;
+	rc = inode->rec.links + MAX(e->nlink, 1u) <= LINKS_MAX;
+	ek_inode_close(inode);
+	return rc;
+}
+
 int sync_find_kin(struct sync *y, struct tree_source *s, const struct tree_entry *e,
 		  struct diff_node **ret)
 {
@@ -130,6 +145,11 @@ int sync_find_kin(struct sync *y, struct tree_source *s, const struct tree_entry
 		int rc;
 
 		if (n->other != NULL || !looks_same(n, e) || !is_there(y, n))
+			continue;
+		rc = takes_names(y, n, e);
+		if (rc < 0)
+			return rc;
+		if (rc == 0)
 			continue;
 		left--;
 		rc = is_same(y, n, s, e);

@@ -434,3 +434,17 @@ blocks() {
 	clean a.img
 	x 0 diff t.tar a.img
 }
+
+@test "a file that moved is written anew where its inode takes no further name" {
+	need python3
+	mkdir t to
+	echo one >t/old
+	python3 -c 'import os; [os.link("t/old", f"t/{i}") for i in range(64999)]' 2>err ||
+		skip "the host has no 65000 names for one file"
+	cp -p t/old to/new
+	x 0 create --size auto --free 8M -N 16 --from t a.img
+	x 0 sync --keep to a.img
+	clean a.img
+	x 0 cat a.img:/new
+	equal "$out" one
+}
