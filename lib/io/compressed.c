@@ -33,6 +33,7 @@ struct compressed {
 	uint64_t most;       /* bytes of the store that are enough */
 	uint64_t made, kept; /* bytes of the store: all, and those that take memory */
 	uint8_t *in, *out;   /* STEP bytes each */
+	int error;           /* that libarchive was told of as the end of all */
 };
 
 static int tell_damage(const struct compressed *c, const char *why)
@@ -147,9 +148,19 @@ static la_ssize_t feed(struct archive *a, void *arg, const void **ret)
 	int64_t n = take(c);
 
 	*ret = c->in;
-	if (n < 0)
+	if (n < 0) {
+		c->error = (int)n;
 		archive_set_error(a, EIO, "cannot read it");
+	}
 	return n < 0 ? -1 : (la_ssize_t)n;
+}
+
+/* It gave up: for want of bytes or memory, or else for what the bytes are. */
+static int tell_failure(const struct compressed *c, struct archive *a)
+{
+	if (c->error < 0)
+		return c->error;
+	return archive_errno(a) == ENOMEM ? -ENOMEM : tell_damage(c, archive_error_string(a));
 }
 
 static int filter_of(struct archive *a, enum container kind)
@@ -173,10 +184,10 @@ static int expand_all(struct compressed *c, struct archive *a)
 	if (archive_read_support_format_raw(a) != ARCHIVE_OK ||
 	    archive_read_open(a, c, NULL, feed, NULL) != ARCHIVE_OK ||
 	    archive_read_next_header(a, &entry) != ARCHIVE_OK || archive_filter_count(a) != 2)
-		return tell_damage(c, archive_error_string(a));
+		return tell_failure(c, a);
 	while (r == 0 && (n = archive_read_data(a, c->out, STEP)) > 0)
 		r = keep(c, c->out, (size_t)n);
-	return n < 0 ? tell_damage(c, archive_error_string(a)) : r;
+	return n < 0 ? tell_failure(c, a) : r;
 }
 
 static int expand_archive(struct compressed *c)
@@ -261,7 +272,7 @@ int compressed_open(struct dev *file, enum container kind, uint64_t most, struct
 	c->dev.is_block = true;
 	r = decompress(c);
 	if (r < 0) {
-		diag_set(c->dev.diag, r, "cannot open %s: %s", c->dev.name, strerror(-r));
+		diag_errno(c->dev.diag, r, "cannot open %s", c->dev.name);
 		dev_close(&c->dev);
 	} else {
 		*ret = &c->dev;

@@ -12,6 +12,8 @@
 #include "io/compressed.h"
 #include "io/container.h"
 #include "io/dev.h"
+#include "io/fault.h"
+#include "io/memory.h"
 #include "io/sparse.h"
 #include "io/zstd.h"
 #include "tap.h"
@@ -283,6 +285,28 @@ TEST(zstd_without_a_table_is_decompressed_into_memory)
 	dev_close(dev);
 	str_cut(&bytes, bytes.len - 3);
 	CHECK_INT(refused(), -EUCLEAN);
+}
+
+/* A file that cannot be read may be a good one: its disk is not. */
+TEST(a_compressed_file_that_cannot_be_read_is_not_called_damaged)
+{
+	static const enum container kinds[] = {CONTAINER_ZSTD, CONTAINER_GZIP, CONTAINER_XZ,
+					       CONTAINER_BZIP2};
+	struct dev *base, *faulty, *dev;
+
+	CHECK_INT(dev_open_memory(3 << 20, &diag, &base), 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int r;
+
+		CHECK_INT(fault_open(base, &faulty), 0);
+		fault_arm(faulty, &(struct fault){.calls = FAULT_READ, .nth = 1, .error = EIO});
+		diag_clear(&diag);
+		r = compressed_open(faulty, kinds[i], UINT64_MAX, &dev);
+		if (r != -EOPNOTSUPP) /* built without libarchive */
+			CHECK_INT(r, -EIO);
+		CHECK(diag.host || r == -EOPNOTSUPP);
+	}
+	dev_close(base);
 }
 
 TEST(zstd_table_that_does_not_fit_its_frames_is_refused)
