@@ -240,8 +240,9 @@ COMMAND(apply) = {
 	"is another image. A script is read from standard input when it is \"-\" or missing.\n\n"
 	"It stops at the first line that fails, and then the image is as it was before, byte for "
 	"byte. A line that begins with - may fail. What fits one transaction of the journal is "
-	"one; a longer script, or one for an image without a journal, keeps what it overwrites in "
-	"IMG.undo until it is done: where that file is left, undo takes it back."),
+	"one; a longer script, one that needs the room it frees, or one for an image without a "
+	"journal, keeps what it overwrites in IMG.undo until it is done: where that file is left, "
+	"undo takes it back."),
     .options = apply_options,
     .examples = apply_examples,
     .min_args = 1,

@@ -144,31 +144,57 @@ int file_next_hole(struct task *t, struct ek_inode *inode, uint64_t off, uint64_
 	return 0;
 }
 
+/* The run m of blocks that nothing has, in a handle of its own. */
+static int extend(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t len, struct map *m)
+{
+	unsigned bits = inode->img->geom.block_bits;
+	struct handle *h;
+	int rc =
+	    task_start_inode(t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, m->len, 1), 0, &h);
+
+	if (rc < 0)
+		return rc;
+	rc = map_blocks(t, inode, m, MAP_CREATE | MAP_NO_NORMALIZE);
+	if (rc == 0) {
+		inode->size = MAX(inode->size, off + MIN(len, (uint64_t)m->len << bits));
+		inode->rec.size = inode->size;
+		rc = inode_mark_dirty(t, inode, MARK_FALLOCATE);
+	}
+	return handle_end(h, rc);
+}
+
+/* Freed blocks come back with a commit, unless a handle of the caller's is in its way. */
+static bool commit_gives_room(struct task *t)
+{
+	if (t->user.current != NULL || jnl_commit_running(t->img->jnl) != 1)
+		return false;
+	diag_clear(&t->img->diag);
+	return true;
+}
+
 int file_extend(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t len,
 		uint64_t *ret_pos, uint64_t *ret_run)
 {
 	const struct geom *g = &inode->img->geom;
 	uint64_t blocks = DIV_UP(len, (uint64_t)g->block_size);
-	struct map m = {.len = (uint32_t)MIN(blocks, (uint64_t)RUN_BLOCKS)};
-	struct handle *h;
+	struct map want = {.len = (uint32_t)MIN(blocks, (uint64_t)RUN_BLOCKS)}, m;
 	int rc;
 
 	if (len > (uint64_t)UINT32_MAX << g->block_bits ||
 	    (off + len) >> g->block_bits >= UINT32_MAX)
 		return -EFBIG;
-	m.lblk = (ek_lblk){(uint32_t)(off >> g->block_bits)};
-	rc = task_start_inode(t, inode, HANDLE_MAP_BLOCKS, map_credits(inode, m.len, 1), 0, &h);
+	want.lblk = (ek_lblk){(uint32_t)(off >> g->block_bits)};
+	m = want;
+	rc = extend(t, inode, off, len, &m);
+	if (rc == -ENOSPC && commit_gives_room(t)) {
+		m = want;
+		rc = extend(t, inode, off, len, &m);
+	}
 	if (rc < 0)
 		return rc;
-	rc = map_blocks(t, inode, &m, MAP_CREATE | MAP_NO_NORMALIZE);
-	if (rc == 0) {
-		*ret_pos = m.pblk.v << g->block_bits;
-		*ret_run = MIN(len, (uint64_t)m.len << g->block_bits);
-		inode->size = MAX(inode->size, off + *ret_run);
-		inode->rec.size = inode->size;
-		rc = inode_mark_dirty(t, inode, MARK_FALLOCATE);
-	}
-	return handle_end(h, rc);
+	*ret_pos = m.pblk.v << g->block_bits;
+	*ret_run = MIN(len, (uint64_t)m.len << g->block_bits);
+	return 0;
 }
 
 /* ---- public ---- */

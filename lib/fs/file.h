@@ -28,7 +28,8 @@ int file_next_hole(struct task *t, struct ek_inode *inode, uint64_t off, uint64_
  * block size and nothing is there.  One transaction for each extent, then the bytes: *ret_run of
  * them (a whole number of blocks, or up to the end) belong at *ret_pos of the device.  Their old
  * contents are what they were, so they must be written before the file gets a name.  The size of
- * the file grows with them. */
+ * the file grows with them.  Without space, and without a handle of the caller's, what runs is
+ * committed for the blocks that it has freed, as the kernel does, and they are asked for again. */
 int file_extend(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t len,
 		uint64_t *ret_pos, uint64_t *ret_run);
 

@@ -98,6 +98,31 @@ apply() {
 	cmp a.img before.img
 }
 
+@test "a script may use the room that it has freed" {
+	local kind
+	for kind in "${kinds[@]}"; do
+		# shellcheck disable=SC2086 # words
+		make_image a.img 16M $kind
+		head -c 10M /dev/urandom >big
+		x 0 put big a.img:/one
+		cp a.img before.img
+		apply 0 "rm /one
+		put big /two"
+		clean a.img
+		[ ! -e a.img.undo ]
+		x 0 get a.img:/two two
+		cmp big two
+		cp before.img a.img
+		apply 5 "rm /one
+		put /dev/null /none
+		put big /two
+		rm /missing"
+		cmp a.img before.img
+		[ ! -e a.img.undo ]
+		rm -f a.img two
+	done
+}
+
 @test "a dry run of a script changes nothing and tells what would fail" {
 	base_image "-b 1K"
 	printf 'rm -r /etc\nmkdir /etc\n' >script
