@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -257,6 +258,22 @@ static int make_buffers(struct folder_target *t)
 	return 0;
 }
 
+/* As far as the kernel tells it: umask(2) would change it for other threads too. */
+static mode_t process_umask(void)
+{
+	FILE *in = fopen("/proc/self/status", "re");
+	unsigned mask = 0777;
+	char line[128];
+
+	while (in != NULL && fgets(line, sizeof(line), in) != NULL) {
+		if (sscanf(line, "Umask: %o", &mask) == 1)
+			break;
+	}
+	if (in != NULL)
+		fclose(in);
+	return mask & 0777;
+}
+
 int target_open_folder(const char *path, const struct ek_replay_options *opt, struct diag *d,
 		       struct target **ret)
 {
@@ -269,6 +286,7 @@ int target_open_folder(const char *path, const struct ek_replay_options *opt, st
 	t->target.d = d;
 	t->stores = -1;
 	t->umask = opt->umask == 0 ? 022 : opt->umask == UINT32_MAX ? 0 : opt->umask & 0777;
+	t->cut = process_umask() & ~t->umask;
 	t->no_stores = (opt->flags & EK_REPLAY_NO_STORES) != 0;
 	t->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rc = t->root < 0 ? -errno : make_buffers(t);

@@ -21,13 +21,14 @@ struct folder_target {
 	struct target target;
 	int root; /* everything happens below this folder */
 	struct hash files;
-	struct hash links;  /* first names of initial files, by inode number */
-	uint8_t *pattern;   /* FILL_BYTES of 00 01 .. ff, aligned for direct I/O */
-	uint8_t *zeros;     /* as many of 00 */
-	uint8_t *scratch;   /* what reads fill and what blobs for direct I/O pass through */
-	size_t scratch_cap; /* at least FILL_BYTES */
-	int stores;         /* memory file that stores are read from, -1: not made yet */
-	mode_t umask;
+	struct hash links;    /* first names of initial files, by inode number */
+	uint8_t *pattern;     /* FILL_BYTES of 00 01 .. ff, aligned for direct I/O */
+	uint8_t *zeros;       /* as many of 00 */
+	uint8_t *scratch;     /* what reads fill and what blobs for direct I/O pass through */
+	size_t scratch_cap;   /* at least FILL_BYTES */
+	int stores;           /* memory file that stores are read from, -1: not made yet */
+	mode_t umask;         /* the trace's */
+	mode_t cut;           /* bits that the process's own takes away besides */
 	bool no_stores, walk; /* walk: the kernel has no openat2 */
 };
 

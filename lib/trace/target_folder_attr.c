@@ -265,17 +265,14 @@ static int add_node(struct folder_target *t, const struct op_node *n)
 	struct hash_node *first =
 	    n->ino != 0 && n->type != 'd' ? hash_find(&t->links, n->ino) : NULL;
 	struct folder_place at;
-	mode_t old;
 	int rc = folder_enter(t, &n->path, &at);
 
 	if (rc < 0)
 		return rc;
-	old = umask(0);
 	if (first != NULL)
 		rc = link_node(t, hash_entry(first, struct first_name, node), &at);
 	else
 		rc = make_node(t, n, &at);
-	umask(old);
 	folder_leave(t, &at);
 	return rc < 0 || first != NULL ? rc : remember_name(t, n);
 }

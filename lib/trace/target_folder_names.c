@@ -38,18 +38,19 @@ static int open_flags(const struct op *o)
 }
 
 /* A device node of the trace may stand for any device of this host, and opening a FIFO waits for a
- * partner: only files and folders are opened. */
+ * partner: only files and folders are opened.  1: there is none of that name. */
 static int may_open(struct folder_target *t, const struct op *o, int flags)
 {
 	struct stat st;
 	int fd, rc = 0;
 
-	if ((flags & O_TMPFILE) == O_TMPFILE ||
-	    (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || (flags & O_PATH) != 0)
+	if ((flags & O_TMPFILE) == O_TMPFILE || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		return 1;
+	if ((flags & O_PATH) != 0)
 		return 0;
 	fd = folder_open(t, o->path.p, O_PATH | (flags & O_NOFOLLOW), 0);
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
+		return fd == -ENOENT ? 1 : fd;
 	if (fstat(fd, &st) < 0)
 		rc = -errno;
 	else if (S_ISLNK(st.st_mode))
@@ -60,16 +61,23 @@ static int may_open(struct folder_target *t, const struct op *o, int flags)
 	return rc;
 }
 
+/* A new file's mode is the trace's business; an old one keeps its own. */
 static int open_file(struct folder_target *t, const struct op *o)
 {
-	int flags = open_flags(o), rc = may_open(t, o, flags);
-	mode_t mode = (o->flags & OPF_MODE) != 0 ? o->mode : 0666, old;
+	mode_t mode = ((o->flags & OPF_MODE) != 0 ? o->mode : 0666) & 07777 & ~t->umask;
+	int flags = open_flags(o), rc = may_open(t, o, flags), fd;
+	bool made = rc == 1 && ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE);
+	struct stat st;
 
 	if (rc < 0)
 		return rc;
-	old = umask(t->umask);
-	rc = folder_open(t, o->path.p, flags | O_NONBLOCK, mode);
-	umask(old);
+	fd = folder_open(t, o->path.p, flags | O_NONBLOCK, mode);
+	if (fd < 0 || !made || (mode & t->cut) == 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && fchmod(fd, (st.st_mode | (mode & t->cut)) & 07777) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
 	return rc;
 }
 
@@ -137,11 +145,29 @@ static int link_or_rename(struct folder_target *t, const struct op *o)
 	return rc;
 }
 
-static int change_name(const struct op *o, const struct folder_place *at)
+/* What was made gets the bits that the process's own mask has cut. */
+static int uncut(const struct folder_target *t, const struct folder_place *at, mode_t mode)
 {
+	struct stat st;
+
+	if ((mode & t->cut) == 0)
+		return 0;
+	if (fstatat(at->dir, at->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return fchmodat(at->dir, at->name, (st.st_mode | (mode & t->cut)) & 07777,
+			AT_SYMLINK_NOFOLLOW);
+}
+
+static int change_name(const struct folder_target *t, const struct op *o,
+		       const struct folder_place *at)
+{
+	mode_t mode = o->mode & ~t->umask;
+	int rc;
+
 	switch (o->code) {
 	case OP_MKDIR:
-		return mkdirat(at->dir, at->name, o->mode & 07777);
+		rc = mkdirat(at->dir, at->name, mode & 07777);
+		return rc < 0 ? rc : uncut(t, at, mode);
 	case OP_RMDIR:
 		return unlinkat(at->dir, at->name, AT_REMOVEDIR);
 	case OP_UNLINK:
@@ -149,8 +175,9 @@ static int change_name(const struct op *o, const struct folder_place *at)
 	case OP_SYMLINK:
 		return symlinkat(o->path.p, at->dir, at->name);
 	case OP_MKNOD:
-		return mknodat(at->dir, at->name, o->mode,
-			       makedev((unsigned)(o->dev >> 32), (unsigned)o->dev));
+		rc = mknodat(at->dir, at->name, mode,
+			     makedev((unsigned)(o->dev >> 32), (unsigned)o->dev));
+		return rc < 0 ? rc : uncut(t, at, mode);
 	default:
 		errno = EINVAL;
 		return -1;
@@ -160,7 +187,6 @@ static int change_name(const struct op *o, const struct folder_place *at)
 int folder_op_name(struct folder_target *t, const struct op *o)
 {
 	struct folder_place at;
-	mode_t old;
 	int rc;
 
 	if (o->code == OP_LINK || o->code == OP_RENAME)
@@ -168,9 +194,7 @@ int folder_op_name(struct folder_target *t, const struct op *o)
 	rc = folder_enter(t, o->code == OP_SYMLINK ? &o->path2 : &o->path, &at);
 	if (rc < 0)
 		return rc;
-	old = umask(t->umask);
-	rc = change_name(o, &at) < 0 ? -errno : 0;
-	umask(old);
+	rc = change_name(t, o, &at) < 0 ? -errno : 0;
 	folder_leave(t, &at);
 	return rc;
 }
