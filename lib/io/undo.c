@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "io/dev_impl.h"
+#include "io/temp.h"
 #include "io/undo_log.h"
 
 #define UNIT         4096u
@@ -305,7 +306,7 @@ int undo_arm(struct dev *dev)
 
 int undo_remove(const char *path, struct diag *d)
 {
-	int rc = unlink(path) < 0 ? -errno : undo_sync_folder(path);
+	int rc = unlink(path) < 0 ? -errno : temp_sync_folder(path);
 
 	return rc < 0 ? diag_errno(d, rc, "cannot remove %s", path) : 0;
 }

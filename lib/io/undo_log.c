@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "io/dev.h"
+#include "io/temp.h"
 
 #define MAGIC_RECORD 0x52554b45u /* "EKUR" */
 
@@ -109,19 +109,6 @@ int undo_log_sync(struct undo_log *log)
 	return 0;
 }
 
-int undo_sync_folder(const char *path)
-{
-	char *copy = strdup(path);
-	int fd = copy != NULL ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : -errno;
-
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	/* some file systems cannot do it, and then it is not needed */
-	return rc == -EINVAL || rc == -EROFS ? 0 : rc;
-}
-
 /* The head comes when the records are safe: without it the file says nothing. */
 static int write_head(struct undo_log *log, uint64_t size, const struct undo_id *id)
 {
@@ -154,7 +141,7 @@ int undo_log_arm(struct undo_log *log, const char *path, uint64_t size, const st
 	if (rc == 0)
 		rc = write_head(log, size, id);
 	if (rc == 0) {
-		rc = undo_sync_folder(path);
+		rc = temp_sync_folder(path);
 		if (rc < 0)
 			diag_errno(log->diag, rc, "cannot write the folder of %s", path);
 	}

@@ -38,7 +38,4 @@ int undo_log_play(const struct undo_log *log, struct dev *to, struct undo_done *
 
 void undo_log_close(struct undo_log *log);
 
-/* The folder of path is on the disk. */
-int undo_sync_folder(const char *path);
-
 #endif

@@ -7,7 +7,6 @@
 #include "tree/convert.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "fs/image.h"
 #include "fs/session.h"
 #include "io/dev.h"
+#include "io/temp.h"
 
 #define GRAIN ((size_t)4096) /* what is counted as used or not */
 
@@ -196,6 +196,7 @@ static int check_unused(const char *dst, struct diag *d)
 	return rc;
 }
 
+/* *ret_mode: 0 where there is none. */
 static int check_target(struct convert *c, const char *dst, mode_t *ret_mode)
 {
 	struct diag *d = &c->ctx->diag;
@@ -204,16 +205,14 @@ static int check_target(struct convert *c, const char *dst, mode_t *ret_mode)
 	if (dev_is_remote(dst))
 		return diag_set(d, -EOPNOTSUPP, "cannot convert to %s: only files are made", dst);
 	if (stat(dst, &st) < 0) {
-		*ret_mode = umask(0);
-		umask(*ret_mode);
-		*ret_mode = 0666 & ~*ret_mode;
+		*ret_mode = 0;
 		return errno == ENOENT ? 0 : diag_errno(d, -errno, "cannot write %s", dst);
 	}
 	if (!S_ISREG(st.st_mode))
 		return diag_set(d, -EINVAL, "cannot write %s: it is no regular file", dst);
 	if ((c->opt.flags & EK_CONVERT_FORCE) == 0)
 		return diag_errno(d, -EEXIST, "cannot write %s", dst);
-	*ret_mode = st.st_mode & 07777;
+	*ret_mode = st.st_mode;
 	return check_unused(dst, d);
 }
 
@@ -232,42 +231,39 @@ static int make_form(struct convert *c, const char *dst, int fd)
 	return 0;
 }
 
-/* Length and disk first, then the name. */
+/* Length and bytes first, then the name, which is on the disk too when we return: what the image
+ * was made of may go next. */
 static int place(struct convert *c, const char *temp, const char *dst)
 {
 	struct form_file *f = c->form;
 
+	int rc = 0;
+
 	if (ftruncate(f->fd, (off_t)f->at) < 0 || fsync(f->fd) < 0 || rename(temp, dst) < 0)
-		return diag_errno(f->diag, -errno, "cannot write %s", dst);
-	return 0;
+		rc = -errno;
+	if (rc == 0)
+		rc = temp_sync_folder(dst);
+	return rc < 0 ? diag_errno(f->diag, rc, "cannot write %s", dst) : 0;
 }
 
 /* dst with links followed, so that a link stays one. */
 static int write_file(struct convert *c, const char *dst, mode_t mode)
 {
-	struct diag *d = &c->ctx->diag;
-	char *real = realpath(dst, NULL), *temp = NULL;
-	int fd = -1, rc = 0;
+	char *real = realpath(dst, NULL), *temp;
+	int fd = temp_make(real != NULL ? real : dst, mode, &temp), rc;
 
-	if (asprintf(&temp, "%s.XXXXXX", real != NULL ? real : dst) < 0) {
-		temp = NULL;
-		rc = -ENOMEM;
+	if (fd < 0) {
+		free(real);
+		return diag_errno(&c->ctx->diag, fd, "cannot write beside %s", dst);
 	}
+	rc = make_form(c, dst, fd);
 	if (rc == 0)
-		fd = mkostemp(temp, O_CLOEXEC);
-	if (rc == 0 && fd < 0)
-		rc = diag_errno(d, -errno, "cannot write beside %s", dst);
-	if (rc == 0) {
-		(void)!fchmod(fd, mode);
-		rc = make_form(c, dst, fd);
-		if (rc == 0)
-			rc = walk(c);
-		if (rc == 0)
-			rc = place(c, temp, real != NULL ? real : dst);
-		if (rc < 0)
-			unlink(temp);
-		close(fd);
-	}
+		rc = walk(c);
+	if (rc == 0)
+		rc = place(c, temp, real != NULL ? real : dst);
+	if (rc < 0)
+		unlink(temp);
+	close(fd);
 	free(temp);
 	free(real);
 	return rc;

@@ -4,7 +4,6 @@
 #include "tree/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "fs/create.h"
 #include "io/container.h"
 #include "io/dev.h"
+#include "io/temp.h"
 
 #define STEP ((uint64_t)1 << 30) /* a file grows by so much */
 
@@ -28,27 +28,10 @@ static bool is_place(const char *path, const struct ek_create_options *opt)
 
 static int open_temp(struct tree_target *t, mode_t mode)
 {
-	mode_t mask;
-	int fd;
+	int fd = temp_make(t->path, mode, &t->temp);
 
-	if (asprintf(&t->temp, "%s.XXXXXX", t->path) < 0) {
-		t->temp = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(t->temp, O_CLOEXEC);
-	if (fd < 0) {
-		int rc = diag_errno(t->diag, -errno, "cannot write beside %s", t->path);
-
-		free(t->temp);
-		t->temp = NULL;
-		return rc;
-	}
-	if (mode == 0) {
-		mask = umask(0);
-		umask(mask);
-		mode = 0666 & ~mask;
-	}
-	(void)!fchmod(fd, mode & 07777);
+	if (fd < 0)
+		return diag_errno(t->diag, fd, "cannot write beside %s", t->path);
 	close(fd);
 	return dev_open(t->temp, DEV_WRITE, t->diag, &t->file);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -106,6 +107,39 @@ TEST(lengths_that_no_block_divides_come_back_from_zstd)
 		CHECK_INT(convert("a", "d", EK_FORM_SPARSE), -EINVAL);
 		CHECK_INT(access("d", F_OK), -1);
 	}
+}
+
+static unsigned masked;
+
+/* In place of libc's: a mask is the whole process's, and other threads make files. */
+mode_t umask(mode_t mask)
+{
+	masked++;
+	return (mode_t)syscall(SYS_umask, mask);
+}
+
+static unsigned mode_of(const char *path)
+{
+	struct stat st;
+
+	CHECK_INT(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+TEST(a_new_file_has_the_usual_mode_and_one_that_was_there_its_own)
+{
+	mode_t before = umask(027);
+
+	make(4096);
+	unlink("b");
+	masked = 0;
+	CHECK_INT(convert("a", "b", EK_FORM_RAW), 0);
+	CHECK_INT(mode_of("b"), 0640);
+	CHECK_INT(chmod("b", 0606), 0);
+	CHECK_INT(convert("a", "b", EK_FORM_RAW), 0);
+	CHECK_INT(mode_of("b"), 0606);
+	CHECK_INT(masked, 0);
+	umask(before);
 }
 
 TEST(a_part_is_taken)
