@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,12 +25,11 @@ int spool_open(uint64_t size, struct diag *d)
 	return fd < 0 ? diag_errno(d, -errno, "cannot spool") : fd;
 }
 
-int spool_write(int fd, uint64_t off, const void *buf, size_t len, struct diag *d)
+/* All of len bytes, out or in. */
+static int move(int fd, bool out, uint64_t off, char *p, size_t len, struct diag *d)
 {
-	const char *p = buf;
-
 	while (len > 0) {
-		ssize_t n = pwrite(fd, p, len, (off_t)off);
+		ssize_t n = out ? pwrite(fd, p, len, (off_t)off) : pread(fd, p, len, (off_t)off);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -42,20 +42,12 @@ int spool_write(int fd, uint64_t off, const void *buf, size_t len, struct diag *
 	return 0;
 }
 
+int spool_write(int fd, uint64_t off, const void *buf, size_t len, struct diag *d)
+{
+	return move(fd, true, off, (char *)(uintptr_t)buf, len, d);
+}
+
 int spool_read(int fd, uint64_t off, void *buf, size_t len, struct diag *d)
 {
-	char *p = buf;
-
-	while (len > 0) {
-		ssize_t n = pread(fd, p, len, (off_t)off);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return diag_errno(d, n < 0 ? -errno : -EIO, "cannot spool");
-		p += n;
-		off += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return move(fd, false, off, buf, len, d);
 }
