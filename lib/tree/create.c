@@ -23,7 +23,7 @@ static int copy_waiting(struct making *m)
 	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
 		struct gather_node *n = m->files[i];
 
-		if (n->has_contents && (n->i.origin != NULL || m->spool >= 0))
+		if (n->has_contents && (n->i.origin != NULL || m->spooled != 0))
 			rc = making_copy(m, n->i.origin, n);
 	}
 	return rc < 0 ? rc : making_flush(m);
@@ -122,8 +122,7 @@ static void release(struct making *m)
 	dev_close(m->log);
 	gather_end(&m->g);
 	build_close(m->b);
-	if (m->spool >= 0)
-		close(m->spool);
+	making_unspool(m);
 	free(m->files);
 	free(m->piece);
 }

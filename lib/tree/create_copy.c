@@ -10,7 +10,6 @@
 #include "base/ctx.h"
 #include "io/dev.h"
 #include "tree/create_impl.h"
-#include "tree/spool.h"
 
 #define HOST_LEAST ((uint64_t)1 << 20)
 #define HOST_MOST  ((uint64_t)64 << 20)
@@ -53,7 +52,7 @@ static int fetch(struct making *m, struct tree_source *s, const struct gather_no
 	if (s != NULL)
 		return s->ops->read(s, n->i.token, off, buf, len);
 	*spool_at += len;
-	return spool_read(m->spool, *spool_at - len, buf, len, m->diag);
+	return making_fetch(m, *spool_at - len, buf, len);
 }
 
 /* Large pieces the host copies by itself, whole blocks only; *done is how far it came.  Whatever

@@ -13,6 +13,7 @@
 struct dev;
 
 #define MAKING_PIECE ((size_t)1 << 20)
+#define MAKING_WAIT  ((uint64_t)32 << 20) /* bytes of contents that wait in memory */
 
 /* An image on its way. */
 struct making {
@@ -29,8 +30,10 @@ struct making {
 	struct dev *log;  /* a journal of its own device, or NULL */
 	const char *path; /* NULL: only counts */
 	struct tree_report *rep;
-	int spool; /* -1: not needed yet */
-	uint64_t spooled, bytes;
+	uint8_t *wait;    /* MAKING_WAIT bytes of contents without a place, or NULL */
+	int spool;        /* those behind them; -1: not needed yet */
+	uint64_t spooled; /* bytes that wait in both */
+	uint64_t bytes;
 	struct gather_node **files; /* with contents, in the order they came */
 	size_t nfiles, files_cap;
 	uint8_t *piece; /* MAKING_PIECE bytes, of which piece_len wait to be written at piece_at */
@@ -43,8 +46,11 @@ struct making {
 int making_copy(struct making *m, struct tree_source *s, const struct gather_node *n);
 int making_flush(struct making *m);
 
-/* Contents that have no place yet wait in the spool. */
+/* Contents that have no place yet wait in the spool, from n's token on; making_fetch reads them
+ * there, and making_unspool ends it all. */
 int making_spool(struct making *m, struct tree_source *s, struct gather_node *n);
+int making_fetch(struct making *m, uint64_t at, void *buf, size_t len);
+void making_unspool(struct making *m);
 
 /* Places are dealt out from here on; what was spooled goes there. */
 int making_settle(struct making *m);

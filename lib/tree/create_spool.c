@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contents of a stream that have no place yet: in memory, or in a file without a name beside the
- * target when everything must wait.
+ * Contents of a stream that have no place yet, one behind the other: the first of them in memory,
+ * what follows, where everything must wait, in a file without a name beside the target.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "tree/create_impl.h"
 #include "tree/spool.h"
 
-/* Memory, or a file without a name beside the target when everything must wait. */
-static int open_spool(struct making *m)
+/* A file without a name beside the target, or in memory where its file system has none. */
+static int open_file(struct making *m)
 {
 	const char *slash = m->target.path != NULL ? strrchr(m->target.path, '/') : NULL;
 	char folder[4096] = ".";
@@ -23,11 +23,52 @@ static int open_spool(struct making *m)
 		memcpy(folder, m->target.path, (size_t)(slash - m->target.path) + 1);
 		folder[slash - m->target.path + 1] = '\0';
 	}
-	m->spool = build_can_settle(m->b) ? memfd_create("extkit", MFD_CLOEXEC)
-					  : open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	m->spool = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (m->spool < 0)
 		m->spool = memfd_create("extkit", MFD_CLOEXEC);
 	return m->spool < 0 ? diag_errno(m->diag, -errno, "cannot spool") : 0;
+}
+
+/* Costs what is used of it, and few faults where the host has large pages. */
+static int open_memory(struct making *m)
+{
+	void *p =
+	    mmap(NULL, MAKING_WAIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return diag_errno(m->diag, -errno, "cannot spool");
+	(void)madvise(p, MAKING_WAIT, MADV_HUGEPAGE);
+	m->wait = p;
+	return 0;
+}
+
+void making_unspool(struct making *m)
+{
+	if (m->wait != NULL)
+		munmap(m->wait, MAKING_WAIT);
+	if (m->spool >= 0)
+		close(m->spool);
+	m->wait = NULL;
+	m->spool = -1;
+	m->spooled = 0;
+}
+
+/* At most *len bytes from the source behind what waits. */
+static int spool_piece(struct making *m, struct tree_source *s, const struct gather_node *n,
+		       uint64_t from, size_t *len)
+{
+	int rc;
+
+	if (m->spooled < MAKING_WAIT) {
+		rc = m->wait == NULL ? open_memory(m) : 0;
+		*len = (size_t)MIN((uint64_t)*len, MAKING_WAIT - m->spooled);
+		return rc < 0 ? rc : s->ops->read(s, n->i.token, from, m->wait + m->spooled, *len);
+	}
+	rc = m->spool < 0 ? open_file(m) : 0;
+	if (rc == 0)
+		rc = s->ops->read(s, n->i.token, from, m->piece, *len);
+	return rc < 0 ? rc
+		      : spool_write(m->spool, m->spooled - MAKING_WAIT, m->piece, *len, m->diag);
 }
 
 static int spool_run(struct making *m, struct tree_source *s, const struct gather_node *n,
@@ -41,10 +82,8 @@ static int spool_run(struct making *m, struct tree_source *s, const struct gathe
 	while (from < to && rc == 0) {
 		size_t len = (size_t)MIN(to - from, (uint64_t)MAKING_PIECE);
 
-		rc = s->ops->read(s, n->i.token, from, m->piece, len);
-		if (rc == 0)
-			rc = spool_write(m->spool, m->spooled, m->piece, len, m->diag);
-		m->spooled += len;
+		rc = spool_piece(m, s, n, from, &len);
+		m->spooled += rc == 0 ? len : 0;
 		from += len;
 	}
 	return rc;
@@ -53,12 +92,23 @@ static int spool_run(struct making *m, struct tree_source *s, const struct gathe
 int making_spool(struct making *m, struct tree_source *s, struct gather_node *n)
 {
 	uint64_t at = m->spooled;
-	int rc = m->spool < 0 ? open_spool(m) : 0;
+	int rc = 0;
 
 	for (uint32_t i = 0; i < n->i.nruns && rc == 0; i++)
 		rc = spool_run(m, s, n, &n->i.runs[i]);
 	n->i.token = at;
 	return rc;
+}
+
+int making_fetch(struct making *m, uint64_t at, void *buf, size_t len)
+{
+	size_t n = at < MAKING_WAIT ? (size_t)MIN((uint64_t)len, MAKING_WAIT - at) : 0;
+
+	if (n != 0)
+		memcpy(buf, m->wait + at, n);
+	return n == len ? 0
+			: spool_read(m->spool, at + n - MAKING_WAIT, (uint8_t *)buf + n, len - n,
+				     m->diag);
 }
 
 int making_settle(struct making *m)
@@ -73,8 +123,6 @@ int making_settle(struct making *m)
 	}
 	if (rc == 0)
 		rc = making_flush(m);
-	if (m->spool >= 0)
-		close(m->spool);
-	m->spool = -1;
+	making_unspool(m);
 	return rc;
 }

@@ -11,8 +11,6 @@
 #include "base/mem.h"
 #include "tree/create_impl.h"
 
-#define SPOOL_MOST ((uint64_t)32 << 20)
-
 static int ask_space(struct making *m, struct gather_node *n, const struct tree_entry *e)
 {
 	int rc = 0;
@@ -48,7 +46,7 @@ static int take_stream(struct making *m, struct tree_source *s, struct gather_no
 
 	n->i.origin = NULL;
 	if (!build_settled(m->b) && build_can_settle(m->b) &&
-	    m->spooled + run_bytes(m, n) > SPOOL_MOST) {
+	    m->spooled + run_bytes(m, n) > MAKING_WAIT) {
 		/* this one waits as well, but its contents are still to be read */
 		n->has_contents = false;
 		rc = making_settle(m);
