@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything of a bulk build but contents: folders, links, maps and attribute blocks in the order
- * of their inodes, which is the order of their places; then inode tables in large pieces.
- * Neighbouring blocks leave together.
+ * Everything of a bulk build but contents, in the order of the inodes, which is the order of their
+ * places: folders, links, maps and attribute blocks, and beside them the inode tables.  Neighbours
+ * leave together.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -140,40 +140,28 @@ static uint64_t inode_place(const struct build *b, uint32_t ino)
 	return (b->l.desc[group].inode_table.v << g->block_bits) + (uint64_t)index * g->inode_size;
 }
 
-/* Blocks outside of tables first; records are kept for the tables. */
-static int write_nodes(struct build *b, struct build_out *o, struct inode_rec *recs)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < b->n && rc == 0; i++)
-		rc = write_node(b, o, b->inodes[i], &recs[i]);
-	if (rc == 0)
-		rc = build_xattrs_write(b, o);
-	return rc < 0 ? rc : build_out_flush(o);
-}
-
-static int write_tables(struct build *b, struct build_out *o, struct inode_rec *recs)
+/* Blocks outside of tables and the tables go their ways side by side. */
+static int write_inodes(struct build *b, struct build_out *blocks, struct build_out *tables)
 {
 	uint8_t *raw = calloc(2, b->z.isize);
 	int rc = raw == NULL ? -ENOMEM : 0;
 
 	for (uint32_t i = 0; i < b->n && rc == 0; i++) {
-		rc = encode(b, b->inodes[i], &recs[i], raw, raw + b->z.isize);
-		if (rc < 0)
-			break;
-		rc = build_out(o, inode_place(b, b->inodes[i]->ino), raw, b->z.isize);
+		const struct build_inode *x = b->inodes[i];
+		struct inode_rec r;
+
+		rc = write_node(b, blocks, x, &r);
+		if (rc == 0)
+			rc = encode(b, x, &r, raw, raw + b->z.isize);
+		if (rc == 0)
+			rc = build_out(tables, inode_place(b, x->ino), raw, b->z.isize);
 	}
 	free(raw);
-	return rc < 0 ? rc : build_out_flush(o);
-}
-
-static int zero_tables(struct create_writer *w)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < w->g->groups && rc == 0; i++)
-		rc = create_zero(w, w->desc[i].inode_table.v, w->g->itable_blocks);
-	return rc;
+	if (rc == 0)
+		rc = build_xattrs_write(b, blocks);
+	if (rc == 0)
+		rc = build_out_flush(blocks);
+	return rc < 0 ? rc : build_out_flush(tables);
 }
 
 /* ---- the whole ---- */
@@ -181,19 +169,17 @@ static int zero_tables(struct create_writer *w)
 int build_fill(struct create_writer *w, struct super_raw *sb, void *ctx)
 {
 	struct build *b = ctx;
-	struct build_out o = {.dev = w->dev, .buf = mem_aligned(4096, BUILD_OUT)};
-	struct inode_rec *recs = mem_array(b->n, sizeof(*recs), SIZE_MAX, b->diag);
-	int rc = o.buf == NULL || recs == NULL ? -ENOMEM : zero_tables(w);
+	struct build_out blocks = {.dev = w->dev, .buf = mem_aligned(4096, BUILD_OUT)};
+	struct build_out tables = {.dev = w->dev, .buf = mem_aligned(4096, BUILD_OUT)};
+	int rc = blocks.buf == NULL || tables.buf == NULL ? -ENOMEM : 0;
 
 	build_values_name(b);
 	if (rc == 0)
-		rc = write_nodes(b, &o, recs);
-	if (rc == 0)
-		rc = write_tables(b, &o, recs);
+		rc = write_inodes(b, &blocks, &tables);
 	if (rc == 0)
 		rc = create_own_files(w, sb);
-	free(recs);
-	free(o.buf);
+	free(blocks.buf);
+	free(tables.buf);
 	return rc;
 }
 

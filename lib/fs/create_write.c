@@ -213,7 +213,7 @@ static int write_all(struct create_writer *w)
 	struct super_raw sb = w->l->super;
 	int rc = create_zero(w, 0, w->g->first_data_block + 1u);
 
-	if (rc == 0 && w->l->fill == NULL)
+	if (rc == 0)
 		rc = zero_tables(w);
 	if (rc == 0)
 		rc = write_bitmaps(w);
