@@ -81,7 +81,8 @@ struct build_inode {
 	void *origin;        /* the same */
 	/* ---- */
 	uint32_t ino, links, generation;
-	struct build_run *runs;
+	struct build_run *runs; /* &one, or allocated */
+	struct build_run one;
 	uint32_t nruns;
 	size_t runs_cap;
 	struct block_run *map; /* blocks of extents or pointers outside the inode, in order */
@@ -136,6 +137,9 @@ bool build_inside(const struct build *b, struct build_inode *inode);
  * without any is all hole. */
 int build_data(struct build *b, struct build_inode *inode, uint64_t from, uint64_t to);
 int build_space(struct build *b, struct build_inode *inode);
+
+/* Frees runs and maps. */
+void build_free_runs(struct build_inode *inode);
 
 /* Places are dealt out at once: contents may be written as they come. */
 bool build_settled(const struct build *b);

@@ -11,6 +11,38 @@
 #include "base/mem.h"
 #include "fs/build_impl.h"
 
+/* Room for one more; the first, as most have, lies in the inode itself. */
+static int grow_runs(struct build_inode *inode)
+{
+	struct build_run *runs = NULL;
+	size_t cap = 0;
+
+	if (inode->runs == NULL) {
+		inode->runs = &inode->one;
+		inode->runs_cap = 1;
+	}
+	if (inode->nruns < inode->runs_cap)
+		return 0;
+	if (inode->runs != &inode->one)
+		return mem_grow((void **)&inode->runs, &inode->runs_cap, (size_t)inode->nruns + 1,
+				sizeof(*inode->runs));
+	if (mem_grow((void **)&runs, &cap, 2, sizeof(*runs)) < 0)
+		return -ENOMEM;
+	runs[0] = inode->one;
+	inode->runs = runs;
+	inode->runs_cap = cap;
+	return 0;
+}
+
+void build_free_runs(struct build_inode *inode)
+{
+	if (inode->runs != &inode->one)
+		free(inode->runs);
+	free(inode->map);
+	inode->runs = NULL;
+	inode->map = NULL;
+}
+
 static int add_run(struct build *b, struct build_inode *inode, struct build_run r)
 {
 	struct build_run *last = inode->nruns != 0 ? &inode->runs[inode->nruns - 1] : NULL;
@@ -20,8 +52,7 @@ static int add_run(struct build *b, struct build_inode *inode, struct build_run 
 		last->len += r.len;
 		return 0;
 	}
-	if (mem_grow((void **)&inode->runs, &inode->runs_cap, (size_t)inode->nruns + 1,
-		     sizeof(*inode->runs)) < 0)
+	if (grow_runs(inode) < 0)
 		return diag_set(b->diag, -ENOMEM, "out of memory for a map");
 	inode->runs[inode->nruns++] = r;
 	return 0;

@@ -74,8 +74,7 @@ void build_values_free(struct build *b)
 	while ((n = hash_pop(&b->values, &at)) != NULL) {
 		struct build_value *x = hash_entry(n, struct build_value, node);
 
-		free(x->inode.runs);
-		free(x->inode.map);
+		build_free_runs(&x->inode);
 		free(x);
 	}
 	hash_free(&b->values);

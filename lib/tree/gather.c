@@ -436,8 +436,7 @@ void gather_end(struct gather *g)
 		for (uint32_t i = 0; i < n->i.nnames; i++)
 			free(n->i.names[i]);
 		free(n->i.names);
-		free(n->i.runs);
-		free(n->i.map);
+		build_free_runs(&n->i);
 		free(n->i.target);
 		free(n->i.contents);
 		free(n);
