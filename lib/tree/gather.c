@@ -57,7 +57,7 @@ static struct build_name *find(struct gather *g, const struct build_inode *dir, 
 
 static struct gather_node *new_node(struct gather *g, uint32_t mode)
 {
-	struct gather_node *n = mem_zero(sizeof(*n));
+	struct gather_node *n = arena_take(&g->memory, sizeof(*n));
 
 	if (n == NULL)
 		return NULL;
@@ -72,13 +72,11 @@ static struct gather_node *new_node(struct gather *g, uint32_t mode)
 static int add_name(struct gather *g, struct build_inode *dir, const char *name, size_t len,
 		    struct gather_node *node)
 {
-	struct build_name *x = mem_zero(sizeof(*x) + len + 1);
+	struct build_name *x = arena_take(&g->memory, sizeof(*x) + len + 1);
 
-	if (x == NULL || mem_grow((void **)&dir->names, &dir->names_cap, (size_t)dir->nnames + 1,
-				  sizeof(x)) < 0) {
-		free(x);
+	if (x == NULL ||
+	    mem_grow((void **)&dir->names, &dir->names_cap, (size_t)dir->nnames + 1, sizeof(x)) < 0)
 		return diag_set(g->diag, -ENOMEM, "out of memory for the tree");
-	}
 	x->dir = dir;
 	x->inode = &node->i;
 	x->len = (uint8_t)len;
@@ -387,8 +385,6 @@ static void tidy(struct build_inode *dir)
 	for (uint32_t i = 0; i < dir->nnames; i++) {
 		if (dir->names[i]->inode != NULL)
 			dir->names[n++] = dir->names[i];
-		else
-			free(dir->names[i]);
 	}
 	dir->nnames = n;
 	if (n > 1)
@@ -429,18 +425,13 @@ int gather_finish(struct gather *g)
 
 void gather_end(struct gather *g)
 {
-	struct gather_node *n, *next;
-
-	for (n = g->made; n != NULL; n = next) {
-		next = n->next_made;
-		for (uint32_t i = 0; i < n->i.nnames; i++)
-			free(n->i.names[i]);
+	for (struct gather_node *n = g->made; n != NULL; n = n->next_made) {
 		free(n->i.names);
 		build_free_runs(&n->i);
 		free(n->i.target);
 		free(n->i.contents);
-		free(n);
 	}
+	arena_end(&g->memory);
 	hash_free(&g->names);
 	free(g->list);
 }

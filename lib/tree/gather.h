@@ -7,6 +7,7 @@
 #ifndef TREE_GATHER_H
 #define TREE_GATHER_H
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "fs/build.h"
 #include "tree/source.h"
@@ -24,8 +25,9 @@ struct gather {
 	struct build *b;
 	struct diag *diag;
 	struct ek_time now;
+	struct arena memory; /* of nodes and names */
 	struct hash names;
-	struct gather_node *root, *made; /* made: all of them, to be freed */
+	struct gather_node *root, *made; /* made: all of them, for what else they own */
 	unsigned source;                 /* the number of the current source */
 	struct build_inode **list;       /* after gather_finish: folders before what is in them */
 	uint32_t n;
