@@ -56,11 +56,14 @@ static void draw_line(const struct ek_progress *step)
 static int on_progress(void *arg, const struct ek_progress *step)
 {
 	struct progress *p = arg;
-	uint64_t now = now_ms();
+	uint64_t now;
 
 	if (interrupted)
 		return 1;
-	if (p->mode == PROGRESS_NONE || now - p->begun < FIRST_MS || now - p->shown < EVERY_MS)
+	if (p->mode == PROGRESS_NONE)
+		return 0;
+	now = now_ms();
+	if (now - p->begun < FIRST_MS || now - p->shown < EVERY_MS)
 		return 0;
 	p->shown = now;
 	p->drawn = 1;
