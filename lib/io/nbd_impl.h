@@ -63,8 +63,6 @@ struct nbd {
 
 extern const struct dev_ops nbd_ops;
 
-uint64_t nbd_now_ms(void);
-
 /* One wait of at most ms for the server, or for the thread that waits already.  lock is held at
  * both ends. */
 void nbd_turn(struct nbd *n, int ms);

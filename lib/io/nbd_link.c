@@ -16,21 +16,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "io/nbd_impl.h"
 
 #define STEP_MS 500 /* the longest sleep between two looks at the clock */
-
-uint64_t nbd_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
-}
 
 /* ---- the socket ---- */
 
@@ -83,8 +75,7 @@ void nbd_turn(struct nbd *n, int ms)
 	pthread_mutex_unlock(&n->lock);
 	nbd_poll_once(n, MIN(ms, STEP_MS));
 	pthread_mutex_lock(&n->lock);
-	late =
-	    n->flying != 0 && n->dead == 0 && nbd_now_ms() - n->heard_ms > (uint64_t)n->timeout_ms;
+	late = n->flying != 0 && n->dead == 0 && host_ms() - n->heard_ms > (uint64_t)n->timeout_ms;
 	if (late) {
 		n->dead = -ETIMEDOUT;
 		pthread_mutex_unlock(&n->lock);
@@ -238,7 +229,7 @@ static void answer(struct nbd_part *p, int r)
 		job->error = r;
 	p->job = NULL;
 	n->flying--;
-	n->heard_ms = nbd_now_ms();
+	n->heard_ms = host_ms();
 	pthread_cond_broadcast(&n->moved);
 	count_down(n, job);
 	pthread_mutex_unlock(&n->lock);
@@ -267,7 +258,7 @@ struct nbd_part *nbd_part_take(struct nbd *n, struct nbd_job *job, enum nbd_verb
 	while ((p = free_part(n)) == NULL)
 		nbd_turn(n, STEP_MS);
 	if (n->flying++ == 0)
-		n->heard_ms = nbd_now_ms();
+		n->heard_ms = host_ms();
 	job->parts++;
 	p->n = n;
 	p->job = job;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "io/nbd_impl.h"
 
@@ -91,10 +92,10 @@ static int prepare(struct nbd *n)
 /* Until the server has said all of its part of the handshake. */
 static int wait_ready(struct nbd *n)
 {
-	uint64_t end = nbd_now_ms() + n->timeout_ms, now;
+	uint64_t end = host_ms() + n->timeout_ms, now;
 
 	while (n->lib.aio_is_connecting(n->h) > 0) {
-		now = nbd_now_ms();
+		now = host_ms();
 		if (now >= end)
 			return diag_errno(n->dev.diag, -ETIMEDOUT, "nbd: cannot connect to %s",
 					  n->dev.name);

@@ -25,9 +25,9 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "io/qemu.h"
 #include "io/qemu_impl.h"
@@ -267,22 +267,14 @@ void qemu_agreed(struct qemu_child *c)
 	c->sign = -1;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Reads to the end of what the program says; false when ms passed before that. */
 static bool drain(struct qemu_child *c, unsigned ms, char *text, size_t cap)
 {
-	uint64_t end = now_ms() + ms, now;
+	uint64_t end = host_ms() + ms, now;
 	size_t have = 0;
 	char more[512];
 
-	while ((now = now_ms()) < end) {
+	while ((now = host_ms()) < end) {
 		struct pollfd p = {.fd = c->said, .events = POLLIN};
 		ssize_t n;
 

@@ -212,8 +212,6 @@ static inline uint64_t rfolio_end_page(const struct rfolio *o)
 	return o->page + (1u << o->order);
 }
 
-uint64_t region_now_ns(void);
-
 /* Goes over a region's files; to be called until it returns NULL.  The lock is held, and may be
  * given up between two calls: the file stays. */
 struct rfile *rfile_next(struct ek_region *r, struct rfile *file);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/ctx.h"
 #include "base/mem.h"
 #include "pagecache/region.h"
@@ -156,11 +157,11 @@ static int run(struct bench *b, struct ek_region_report **ret)
 	if (rc < 0)
 		return rc;
 	region_start_over(b->r);
-	began = region_now_ns();
+	began = host_ns(CLOCK_MONOTONIC);
 	rc = (b->o.flags & EK_REGION_THREADS) != 0 ? run_threads(b) : run_turns(b);
 	if (rc == 0)
 		rc = ek_region_fsync(b->file, 0);
-	began = region_now_ns() - began;
+	began = host_ns(CLOCK_MONOTONIC) - began;
 	if (rc == 0)
 		rc = ek_region_report(b->r, &rep);
 	if (rc == 0) {

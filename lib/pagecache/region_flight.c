@@ -14,22 +14,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "pagecache/region.h"
 
 #define PIECES    16u /* room of a store that was never long */
 #define COPY_ROOM ((size_t)64 << 10)
-
-uint64_t region_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- all there are ---- */
 
@@ -133,7 +125,7 @@ void op_done(struct rop *op, int result)
 	op->result = result;
 	op->answered = true;
 	r->unanswered--;
-	r->store_ns += region_now_ns() - op->sent_ns;
+	r->store_ns += host_ns(CLOCK_MONOTONIC) - op->sent_ns;
 	if (r->threads) {
 		finish(op);
 		pthread_cond_broadcast(&r->changed);
@@ -206,12 +198,12 @@ void flight_wait_folio(struct rfolio *o, unsigned writer)
 
 	if (o->pending == 0)
 		return;
-	began = region_now_ns();
+	began = host_ns(CLOCK_MONOTONIC);
 	while (o->pending != 0)
 		flight_wait(r);
 	if (writer == REGION_NOBODY)
 		return;
-	began = region_now_ns() - began;
+	began = host_ns(CLOCK_MONOTONIC) - began;
 	rcount(r, RC_WAITS, 1);
 	r->wait_ns += began;
 	r->writers[writer].waits++;
@@ -263,7 +255,7 @@ static void count_store(struct ek_region *r, const struct rop *op)
 static void put_on_its_way(struct ek_region *r, struct rop *op)
 {
 	r->inflight++;
-	op->sent_ns = region_now_ns();
+	op->sent_ns = host_ns(CLOCK_MONOTONIC);
 	op->file->stored = MAX(op->file->stored, op->off + op->len);
 	count_store(r, op);
 	if (!r->threads) {

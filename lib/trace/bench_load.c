@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/ctx.h"
 #include "base/mem.h"
 #include "trace/bench.h"
@@ -35,14 +35,6 @@ struct load {
 	struct bench_result r;
 	uint64_t read_bytes, written_bytes;
 };
-
-static uint64_t clock_ns(clockid_t which)
-{
-	struct timespec ts;
-
-	clock_gettime(which, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void counters_now(struct load *l, struct counters *ret)
 {
@@ -71,11 +63,11 @@ static void on_mark(struct load *l, const struct op *o)
 	if (strcmp(o->name.p, GENERATE_MEASURE) == 0) {
 		counters_now(l, &l->base);
 		l->measuring = true;
-		l->cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-		l->wall = clock_ns(CLOCK_MONOTONIC);
+		l->cpu = host_ns(CLOCK_PROCESS_CPUTIME_ID);
+		l->wall = host_ns(CLOCK_MONOTONIC);
 	} else if (strcmp(o->name.p, GENERATE_END) == 0) {
-		l->r.wall_ns = clock_ns(CLOCK_MONOTONIC) - l->wall;
-		l->r.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - l->cpu;
+		l->r.wall_ns = host_ns(CLOCK_MONOTONIC) - l->wall;
+		l->r.cpu_ns = host_ns(CLOCK_PROCESS_CPUTIME_ID) - l->cpu;
 		l->measuring = false;
 		counters_since(l, &l->r.calls_c);
 	}
@@ -193,7 +185,7 @@ static int run_load(struct load *l, bool clean)
 	if (rc == 0)
 		rc = wait_for_all(l);
 	if (rc == 0) {
-		l->r.whole_ns = clock_ns(CLOCK_MONOTONIC) - l->wall;
+		l->r.whole_ns = host_ns(CLOCK_MONOTONIC) - l->wall;
 		l->r.bytes = MAX(l->read_bytes, l->written_bytes);
 		counters_since(l, &l->r.whole_c);
 	}
@@ -259,10 +251,10 @@ int bench_loop(const char *spec, struct diag *d, double *ret)
 
 	if (rc < 0)
 		return rc;
-	start = clock_ns(CLOCK_MONOTONIC);
+	start = host_ns(CLOCK_MONOTONIC);
 	while (n < 1000000 && op_next(s, &o) == 1)
 		n++;
-	*ret = (double)(clock_ns(CLOCK_MONOTONIC) - start) / (double)MAX(n, 1u);
+	*ret = (double)(host_ns(CLOCK_MONOTONIC) - start) / (double)MAX(n, 1u);
 	op_source_close(s);
 	return 0;
 }

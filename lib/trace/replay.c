@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/ctx.h"
 #include "trace/crew.h"
 #include "trace/job.h"
@@ -34,7 +35,7 @@ static int tell_progress(struct replay *rp)
 /* Sleeps until the wall clock says at. */
 static int wait_until(struct replay *rp, uint64_t at)
 {
-	for (uint64_t now = wall_ns(); now < at; now = wall_ns()) {
+	for (uint64_t now = host_ns(CLOCK_MONOTONIC); now < at; now = host_ns(CLOCK_MONOTONIC)) {
 		uint64_t until = MIN(at, now + NAP_NS);
 		struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
 		int rc;
@@ -53,7 +54,7 @@ static int advance(struct replay *rp, const struct op *o)
 	uint64_t ns = o->time;
 
 	if (rp->opt.clock == EK_CLOCK_ASAP) {
-		ns = wall_ns() - rp->wall_start;
+		ns = host_ns(CLOCK_MONOTONIC) - rp->wall_start;
 	} else if (rp->opt.clock == EK_CLOCK_REAL) {
 		int rc = wait_until(rp, rp->wall_start + ns);
 
@@ -69,7 +70,7 @@ static int begin(struct replay *rp)
 	if (rp->begun)
 		return 0;
 	rp->begun = true;
-	rp->wall_start = wall_ns();
+	rp->wall_start = host_ns(CLOCK_MONOTONIC);
 	return rp->target->ops->begin(rp->target);
 }
 

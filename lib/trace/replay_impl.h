@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "extkit/replay.h"
 #include "trace/notes.h"
@@ -33,15 +32,6 @@ struct replay {
 	unsigned unopened_next;
 	bool begun;
 };
-
-/* The host's clock, ns. */
-static inline uint64_t wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Decides about an op that returned rc: 0 to go on, counted and noted, or the error that ends the
  * run with its story told. */

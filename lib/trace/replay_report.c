@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/ctx.h"
 #include "base/mem.h"
@@ -112,7 +113,7 @@ int replay_report(struct replay *rp, struct ek_replay_report **ret)
 	if (rc == 0)
 		rc = add_row(r, "time", "ops", rp->done);
 	if (rc == 0)
-		rc = add_row(r, "time", "wall_ns", wall_ns() - rp->wall_start);
+		rc = add_row(r, "time", "wall_ns", host_ns(CLOCK_MONOTONIC) - rp->wall_start);
 	if (rc == 0)
 		rc = add_row(r, "time", "trace_ns", rp->clock);
 	if (rc == 0)
