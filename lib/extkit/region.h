@@ -177,8 +177,8 @@ struct ek_region_bench {
 	uint64_t seed;
 };
 
-/* Runs it and reports; one row more, "region time", "elapsed_ns", is the time until the last byte
- * is durable. */
+/* Runs it and reports; two rows more, "region time", "elapsed_ns" and "cpu_ns", are the time until
+ * the last byte is durable and the processor's time of the whole process in it. */
 EK_EXPORT EK_MUST int ek_region_bench(struct ek_ctx *ctx, const struct ek_region_bench *opt,
 				      struct ek_region_report **ret);
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "region_memory.h"
 
 #define THREADS 4u
@@ -243,6 +244,19 @@ TEST(each_system_of_the_study_counts_the_same_in_every_run)
 		ek_region_report_free(b);
 		CHECK(same);
 	}
+	remove_folder();
+}
+
+/* Making the file is not what is measured. */
+TEST(the_study_s_times_are_those_of_the_writers)
+{
+	uint64_t whole = host_ns(CLOCK_PROCESS_CPUTIME_ID), cpu;
+	struct ek_region_report *a = bench("walk=region", 0, 1);
+
+	whole = host_ns(CLOCK_PROCESS_CPUTIME_ID) - whole;
+	cpu = ek_region_report_value(a, "cpu_ns");
+	CHECK(cpu > 0 && cpu < whole);
+	ek_region_report_free(a);
 	remove_folder();
 }
 
