@@ -48,11 +48,39 @@ void crew_leave(struct crew *c, bool alone)
 
 /* ---- lanes ---- */
 
+/* One more worker, or NULL: there are as many as may be, or the host gives none.  Others go over
+ * the workers under the image's lock. */
+static struct worker *hire(struct crew *c, uint32_t thread)
+{
+	struct worker *w = &c->worker[c->nworkers];
+
+	if (c->nworkers == c->most || worker_start(c, w) < 0)
+		return NULL;
+	w->of = thread;
+	pthread_mutex_lock(&c->lock);
+	c->nworkers++;
+	pthread_mutex_unlock(&c->lock);
+	return w;
+}
+
+/* That of the thread, or one that it shares; NULL when there is none at all. */
+static struct worker *worker_of(struct crew *c, uint32_t thread)
+{
+	struct worker *w;
+
+	for (uint32_t i = 0; i < c->nworkers; i++) {
+		if (c->worker[i].of == thread)
+			return &c->worker[i];
+	}
+	w = hire(c, thread);
+	return w != NULL || c->nworkers == 0 ? w : &c->worker[thread % c->nworkers];
+}
+
 static struct worker *pick(struct crew *c, const struct op *o)
 {
 	if (c->by_thread)
-		return &c->worker[o->thread % c->nworkers];
-	return &c->worker[c->next++ % c->nworkers];
+		return worker_of(c, o->thread);
+	return worker_of(c, c->next++ % c->most);
 }
 
 static bool is_waiting(const struct lane *l)
@@ -70,18 +98,19 @@ static bool is_waiting(const struct lane *l)
 static struct lane *lane_of(struct crew *c, const struct open_file *f, const struct op *o)
 {
 	struct hash_node *n = hash_find(&c->lanes, f->inode->ino.v);
+	struct worker *w = n == NULL || c->by_thread ? pick(c, o) : NULL;
 	struct lane *l;
 
 	if (n != NULL) {
 		l = hash_entry(n, struct lane, node);
-		if (c->by_thread && l->worker != pick(c, o) && !is_waiting(l))
-			l->worker = pick(c, o);
+		if (w != NULL && l->worker != w && !is_waiting(l))
+			l->worker = w;
 		return l;
 	}
-	l = mem_zero(sizeof(*l));
+	l = w != NULL ? mem_zero(sizeof(*l)) : NULL;
 	if (l == NULL)
 		return NULL;
-	l->worker = pick(c, o);
+	l->worker = w;
 	hash_insert(&c->lanes, &l->node, f->inode->ino.v);
 	return l;
 }
@@ -159,7 +188,7 @@ static int hand_over(struct crew *c, struct open_file *f, const struct op *o)
 	struct queued *q;
 
 	if (l == NULL)
-		return diag_set(c->target.d, -ENOMEM, "out of memory for a file");
+		return diag_set(c->target.d, -ENOMEM, "no memory or no thread for a file");
 	if (nbytes > BATCH_BYTES) { /* too much to be copied */
 		wait_for_lane(l);
 		return run_here(c, o);
@@ -231,7 +260,7 @@ static int crew_op(struct target *t, const struct op *o)
 		return hand_over(c, f, o);
 	l = lane_of(c, f, o);
 	if (l == NULL)
-		return diag_set(t->d, -ENOMEM, "out of memory for a file");
+		return diag_set(t->d, -ENOMEM, "no memory or no thread for a file");
 	wait_for_lane(l);
 	return run_here(c, o);
 }
@@ -255,10 +284,7 @@ static int crew_begin(struct target *t)
 	tell(c, &c->diag);
 	c->image->pc->threaded = true;
 	c->running = true;
-	for (uint32_t i = 0; i < c->nworkers && rc == 0; i++)
-		rc = worker_start(c, &c->worker[i]);
-	if (rc == 0)
-		rc = flusher_start(c);
+	rc = flusher_start(c);
 	return rc == 0 ? 0 : diag_set(t->d, rc, "cannot start a thread");
 }
 
@@ -366,8 +392,8 @@ int crew_open(struct target *image, uint32_t workers, bool prompt, crew_failed_f
 	if (c == NULL)
 		return diag_set(d, -ENOMEM, "out of memory for threads");
 	c->by_thread = workers == CREW_BY_THREAD;
-	c->nworkers = c->by_thread ? CREW_MAX : workers;
-	c->worker = mem_array(c->nworkers, sizeof(*c->worker), SIZE_MAX, d);
+	c->most = c->by_thread ? CREW_MAX : workers;
+	c->worker = mem_array(c->most, sizeof(*c->worker), SIZE_MAX, d);
 	if (c->worker == NULL) {
 		free(c);
 		return -ENOMEM;

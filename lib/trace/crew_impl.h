@@ -34,6 +34,7 @@ struct batch {
 
 struct worker {
 	struct crew *crew;
+	uint32_t of; /* thread of the trace, or number, that it was made for */
 	pthread_t thread;
 	pthread_mutex_t gate;
 	struct counters counters; /* of its overwrites */
@@ -72,7 +73,7 @@ struct crew {
 	pthread_mutex_t lock; /* of the image */
 	atomic_int wanted;    /* somebody waits for the gates */
 	struct worker *worker;
-	uint32_t nworkers, next;
+	uint32_t nworkers, most, next; /* workers begin when there is work; nworkers: under lock */
 	bool by_thread, prompt, running;
 	uint64_t now; /* ns: the replay's clock */
 	struct hash lanes;
