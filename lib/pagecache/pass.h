@@ -61,6 +61,9 @@ int pass_collect_rest(struct pass *p, struct folio *f, uint32_t at);
 /* A folio whose blocks are all mapped leaves: dirty blocks below the end of the file are sent. */
 int pass_submit_folio(struct pass *p, struct folio *f);
 
+/* A pass over the file that has done nothing yet. */
+void pass_start(struct pass *p, struct task *t, struct mapping *m, struct wbc *wbc);
+
 /* A call in steps.  pass_next: 1 after a step, 0 when there is nothing left to do.  pass_close
  * follows in any case. */
 int pass_open(struct pass *p, struct task *t, struct mapping *m, struct wbc *wbc);
