@@ -35,10 +35,10 @@ bool nbd_is_uri(const char *path);
 int nbd_open_uri(const char *uri, unsigned flags, unsigned timeout_ms, struct diag *d,
 		 struct dev **ret);
 
-/* The export of the server that listens on the Unix socket at path ("" is its default export);
- * name is the device's in messages. */
-int nbd_open_socket(const char *path, const char *export, const char *name, unsigned flags,
-		    unsigned timeout_ms, struct diag *d, struct dev **ret);
+/* The default export of the server that listens on the Unix socket at path; name is the device's in
+ * messages. */
+int nbd_open_socket(const char *path, const char *name, unsigned flags, unsigned timeout_ms,
+		    struct diag *d, struct dev **ret);
 
 /* Bytes; what the server did not say holds what the protocol lets clients assume. */
 struct nbd_limits {

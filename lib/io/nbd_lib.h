@@ -27,7 +27,6 @@ enum { NBD_OVER_TCP = 1, NBD_OVER_UNIX = 2 };                /* of set_uri_allow
 	X(void, close, (void *h))                                                               \
 	X(const char *, get_error, (void))                                                      \
 	X(int, get_errno, (void))                                                               \
-	X(int, set_export_name, (void *h, const char *name))                                    \
 	X(int, set_uri_allow_transports, (void *h, uint32_t mask))                              \
 	X(int, set_uri_allow_local_file, (void *h, bool allow))                                 \
 	X(int, aio_connect_uri, (void *h, const char *uri))                                     \

@@ -171,14 +171,12 @@ int nbd_open_uri(const char *uri, unsigned flags, unsigned timeout_ms, struct di
 	return r;
 }
 
-int nbd_open_socket(const char *path, const char *export, const char *name, unsigned flags,
-		    unsigned timeout_ms, struct diag *d, struct dev **ret)
+int nbd_open_socket(const char *path, const char *name, unsigned flags, unsigned timeout_ms,
+		    struct diag *d, struct dev **ret)
 {
 	struct nbd *n = new_nbd(name, timeout_ms, d);
 	int r = n == NULL ? -ENOMEM : prepare(n);
 
-	if (r == 0 && n->lib.set_export_name(n->h, export) < 0)
-		r = tell(n, last_error(n), "name the export of");
 	if (r == 0)
 		return finish(n, n->lib.aio_connect_unix(n->h, path), flags, ret);
 	if (n != NULL)

@@ -139,7 +139,7 @@ static int start(struct qemu *q, int fd, enum container kind, unsigned flags)
 
 	if (r < 0)
 		return r;
-	r = nbd_open_socket(q->child.socket, "", q->dev.name, flags & DEV_WRITE, QEMU_WAIT_MS, d,
+	r = nbd_open_socket(q->child.socket, q->dev.name, flags & DEV_WRITE, QEMU_WAIT_MS, d,
 			    &q->nbd);
 	qemu_hide(&q->child);
 	if (r < 0) {

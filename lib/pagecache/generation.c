@@ -128,11 +128,11 @@ static int end_g5(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 const struct generation *generation_of(enum write_generation g)
 {
 	static const struct generation generations[] = {
-	    [WRITE_G0] = {"g0", begin_over_copy, end_g0, 1},
-	    [WRITE_G1] = {"g1", begin_over_copy, end_g1, 1},
-	    [WRITE_G3] = {"g3", NULL, end_g1, 1},
-	    [WRITE_G4] = {"g4", NULL, end_g4, 1},
-	    [WRITE_G5] = {"g5", NULL, end_g5, 2},
+	    [WRITE_G0] = {begin_over_copy, end_g0, 1},
+	    [WRITE_G1] = {begin_over_copy, end_g1, 1},
+	    [WRITE_G3] = {NULL, end_g1, 1},
+	    [WRITE_G4] = {NULL, end_g4, 1},
+	    [WRITE_G5] = {NULL, end_g5, 2},
 	};
 
 	return &generations[g];

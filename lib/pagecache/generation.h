@@ -12,7 +12,6 @@
 #include "pagecache/pagecache.h"
 
 struct generation {
-	const char *name;
 	/* Opens the handle that lies over the copy, for a write that ends at end; NULL: there is
 	 * none, and a write to a folio that is ready for it changes nothing but bytes. */
 	int (*begin)(struct task *t, struct ek_inode *inode, uint64_t end, struct handle **ret);

@@ -161,7 +161,7 @@ static struct dev *start(void)
 
 	CHECK_INT(pthread_create(&srv.thread, NULL, run_server, NULL), 0);
 	dev = NULL;
-	if (nbd_open_socket(srv.path, "", "here", DEV_WRITE, 500, &diag, &dev) == -EOPNOTSUPP) {
+	if (nbd_open_socket(srv.path, "here", DEV_WRITE, 500, &diag, &dev) == -EOPNOTSUPP) {
 		shutdown(srv.listener, SHUT_RDWR);
 		pthread_join(srv.thread, NULL);
 		stop_listening();
@@ -237,7 +237,7 @@ TEST(a_server_that_never_says_hello_is_given_up)
 	int r;
 
 	listen_only();
-	r = nbd_open_socket(srv.path, "", "here", 0, 200, &diag, &dev);
+	r = nbd_open_socket(srv.path, "here", 0, 200, &diag, &dev);
 	stop_listening();
 	if (r == -EOPNOTSUPP)
 		SKIP("libnbd is not installed");
