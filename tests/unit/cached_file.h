@@ -90,16 +90,22 @@ static inline void start(uint32_t block_size, const struct image_opts *opts,
 	find_file();
 }
 
-static inline void stop(void)
+/* The device without the filesystem on it. */
+static inline void stop_device(void)
 {
-	inode_put(&task, file);
-	unmount_image();
 	if (have_e2fsck())
 		CHECK_INT(fs_e2fsck(dev), 0);
 	dev_close(dev);
 	free(model);
 	free(back);
 	free(payload);
+}
+
+static inline void stop(void)
+{
+	inode_put(&task, file);
+	unmount_image();
+	stop_device();
 }
 
 static inline void compare(void)

@@ -103,12 +103,7 @@ static void stop_late(void)
 	CHECK_INT(late->queued, 0);
 	dev = late->base;
 	dev_close(&late->dev);
-	if (have_e2fsck())
-		CHECK_INT(fs_e2fsck(dev), 0);
-	dev_close(dev);
-	free(model);
-	free(back);
-	free(payload);
+	stop_device();
 }
 
 static void read_some(struct readahead *ra, uint64_t pos, uint64_t len)
