@@ -157,10 +157,7 @@ static void show_owner_json(struct run *run, const struct ek_block_owner *o)
 static int show_blocks(void *arg, const struct ek_block_difference *d)
 {
 	struct run *run = arg;
-	const struct diff_opts *o = run->opts;
 
-	if (o->brief)
-		return 1;
 	out_u64(run->out, NULL, NULL, d->block);
 	out_u64(run->out, NULL, NULL, d->len);
 	if (run->json) {
@@ -178,22 +175,27 @@ static int compare_blocks(struct run *run, struct ek_image *a, struct ek_image *
 	const struct diff_opts *o = run->opts;
 	int rc;
 
-	if (!o->brief)
+	if (o->brief) {
+		rc = ek_diff_blocks(a, b, NULL, NULL);
+	} else {
 		out_table(run->out, "differences", run->json ? block_json_cols : block_cols,
 			  run->json ? 14 : 4);
-	rc = ek_diff_blocks(a, b, show_blocks, run);
-	if (!o->brief)
+		rc = ek_diff_blocks(a, b, show_blocks, run);
 		out_table_end(run->out);
-	if (o->brief && rc == -ECANCELED && *ek_ctx_message(run->ctx) == '\0')
-		return EXIT_NO;
+	}
 	return rc < 0 ? fail_call(run, rc) : rc == 1 ? EXIT_NO : EXIT_DONE;
 }
 
 static int run_blocks(struct run *run)
 {
+	const struct diff_opts *o = run->opts;
 	struct target a, b;
-	int code = target_open(run, run->argv[0], 0, &a);
+	int code;
 
+	if (o->no_times || o->no_owners || o->no_xattrs || o->no_contents)
+		return fail_usage(run, _("--blocks compares all bytes: no --no-times, "
+					 "--no-owners, --no-xattrs and --no-contents with it"));
+	code = target_open(run, run->argv[0], 0, &a);
 	if (code != EXIT_DONE)
 		return code;
 	code = target_open(run, run->argv[1], 0, &b);

@@ -101,7 +101,8 @@ typedef int ek_block_diff_fn(void *arg, const struct ek_block_difference *d);
 /* Compares the blocks of two images as a mount would see them (what a dirty log holds, unless it is
  * not replayed), as far as the smaller one goes, and tells what differs from the first block to the
  * last.  Holes of both files are not read.  Who owns a block is asked only when something differs:
- * that walks the trees, and takes memory for their extents.
+ * that walks the trees, and takes memory for their extents.  With tell NULL nobody asks, and the
+ * first difference ends the comparison.
  *
  * Returns 0 when nothing differed and both are of one size, else 1. */
 EK_EXPORT EK_MUST int ek_diff_blocks(struct ek_image *a, struct ek_image *b, ek_block_diff_fn *tell,

@@ -208,3 +208,26 @@ runs() {
 	x 2 diff --blocks a.img:/lost+found a.img
 	has "$err" "whole images"
 }
+
+@test "options that leave out what trees have are none of blocks" {
+	x 0 create -q --size 8M a.img
+	for o in times owners xattrs contents; do
+		x 2 diff --blocks --no-$o a.img a.img
+		has "$err" "--no-times"
+	done
+}
+
+@test "the first difference decides when nothing is to be told" {
+	mkdir t && head -c 9M /dev/urandom >t/f
+	x 0 create -q --size 16M --from t a.img
+	cp a.img b.img
+	x 0 diff --blocks --brief a.img b.img
+	printf x | dd of=b.img bs=1 seek=512 conv=notrunc status=none
+	x 1 diff --blocks --brief a.img b.img
+	equal "$out" ""
+	need strace
+	local brief all
+	brief=$(strace -qfe trace=pread64,preadv "$EXTKIT" diff --blocks --brief a.img b.img 2>&1 | grep -c pread)
+	all=$(strace -qfe trace=pread64,preadv "$EXTKIT" diff --blocks a.img b.img 2>&1 | grep -c pread)
+	[ "$((brief + 10))" -lt "$all" ]
+}
