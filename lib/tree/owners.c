@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Owners of blocks: runs in an array, sorted by their first block when all are known.  Where damage
- * gives a block to several, the first one found has it.
+ * gives a block to several, the run that begins first has it.
  */
 #include "tree/owners.h"
 
@@ -18,11 +18,10 @@
 #include "fs/image.h"
 #include "fs/inode.h"
 #include "fs/session.h"
-#include "io/dev.h"
-#include "ondisk/extent.h"
 #include "ondisk/features.h"
+#include "tree/map_blocks.h"
 
-#define NODES_MAX (1u << 20) /* of one inode's map */
+#define PART_AT 65536u /* runs */
 
 /* Runs of each kind, "free" and the like excepted, which are what is between runs. */
 enum kind {
@@ -66,13 +65,55 @@ struct run {
 struct owners {
 	struct ek_image *img;
 	struct run *v;
-	size_t n, cap, at; /* at: the run that the last question met */
-	char *paths;       /* one behind the other, the first is "" */
+	size_t n, cap;
+	size_t parted; /* of them, when they were parted last */
+	uint32_t found;
+	char *paths; /* one behind the other, the first is "" */
 	size_t paths_len, paths_cap;
-	uint8_t *node;
-	uint32_t nodes;
+	struct map_blocks maps;
 	uint8_t *seen; /* a bit for each inode that has a name */
 };
+
+/* ---- runs ---- */
+
+static int by_block(const void *x, const void *y)
+{
+	const struct run *a = x, *b = y;
+
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Contents of an inode, as opposed to what a group has and to single blocks of an inode. */
+static bool has_offset(enum kind kind)
+{
+	return kind >= KIND_LOG && kind <= KIND_LINK;
+}
+
+/* What overlaps a run before it loses what that has.  So there are never more runs than twice what
+ * an image has blocks for, however often its inodes claim them. */
+static void part(struct owners *o)
+{
+	uint64_t end = 0;
+	size_t n = 0;
+
+	if (o->n != 0)
+		qsort(o->v, o->n, sizeof(*o->v), by_block);
+	for (size_t i = 0; i < o->n; i++) {
+		struct run r = o->v[i];
+		uint64_t cut = r.block < end ? MIN(end - r.block, r.len) : 0;
+
+		r.block += cut;
+		r.part += has_offset(r.kind) ? cut : 0;
+		r.len -= cut;
+		if (r.len == 0)
+			continue;
+		end = r.block + r.len;
+		o->v[n++] = r;
+	}
+	o->n = o->parted = n;
+}
 
 static int add(struct owners *o, struct run r)
 {
@@ -80,8 +121,10 @@ static int add(struct owners *o, struct run r)
 
 	if (r.block >= g->blocks || r.len == 0)
 		return 0;
+	if (o->n - o->parted > PART_AT + o->parted)
+		part(o);
 	r.len = MIN(r.len, g->blocks - r.block);
-	r.order = (uint32_t)o->n;
+	r.order = o->found++;
 	if (mem_grow((void **)&o->v, &o->cap, o->n + 1, sizeof(r)) < 0)
 		return -ENOMEM;
 	o->v[o->n++] = r;
@@ -156,74 +199,29 @@ static int add_groups(struct owners *o)
 	return rc;
 }
 
-/* ---- maps ---- */
+/* ---- inodes ---- */
 
-static bool read_node(struct owners *o, uint64_t block, uint8_t *to)
+struct map {
+	struct owners *o;
+	struct run of;
+};
+
+static int add_map_block(void *arg, uint64_t block)
 {
-	const struct geom *g = &o->img->geom;
+	struct map *m = arg;
 
-	return block != 0 && block < g->blocks && ++o->nodes <= NODES_MAX &&
-	       dev_read(o->img->dev, block << g->block_bits, to, g->block_size) == 0;
-}
-
-/* What an index node leads to; buf has a block for each level below. */
-static int add_nodes(struct owners *o, const struct run *of, const struct extent_node *n,
-		     uint32_t room, unsigned depth, uint8_t *buf)
-{
-	unsigned count = MIN(extent_entries(n), (room - 12) / 12);
-	int rc = 0;
-
-	if (le16_get(n->h.eh_magic) != EXTENT_MAGIC || extent_depth(n) != depth || depth == 0)
-		return 0;
-	for (unsigned i = 0; i < count && rc == 0; i++) {
-		struct run r = *of;
-
-		r.block = extent_child(&n->e.index[i]);
-		if (!read_node(o, r.block, buf))
-			continue;
-		rc = add(o, r);
-		if (rc == 0)
-			rc = add_nodes(o, of, (const struct extent_node *)(const void *)buf,
-				       o->img->geom.block_size, depth - 1,
-				       buf + o->img->geom.block_size);
-	}
-	return rc;
-}
-
-/* A block of pointers, `level` of them above the data. */
-static int add_pointers(struct owners *o, const struct run *of, uint64_t block, unsigned level,
-			uint8_t *buf)
-{
-	struct run r = *of;
-	int rc;
-
-	r.block = block;
-	if (!read_node(o, block, buf))
-		return 0;
-	rc = add(o, r);
-	for (uint32_t i = 0; i < o->img->geom.block_size / 4 && level > 1 && rc == 0; i++)
-		rc = add_pointers(o, of, le32_get(((const le32 *)(const void *)buf)[i]), level - 1,
-				  buf + o->img->geom.block_size);
-	return rc;
+	m->of.block = block;
+	return add(m->o, m->of);
 }
 
 static int add_map(struct owners *o, const struct ek_inode *inode, struct run of)
 {
-	const struct extent_node *root = (const struct extent_node *)(const void *)inode->rec.block;
-	const le32 *p = (const le32 *)(const void *)inode->rec.block;
-	int rc = 0;
+	struct map m = {o, of};
 
-	of.kind = KIND_MAP;
-	of.len = 1;
-	o->nodes = 0;
-	if (inode_has_extents(inode) && extent_depth(root) <= EXTENT_MAX_DEPTH)
-		return add_nodes(o, &of, root, INODE_BLOCK_BYTES, extent_depth(root), o->node);
-	for (unsigned level = 1; level <= 3 && inode_has_pointers(inode) && rc == 0; level++)
-		rc = add_pointers(o, &of, le32_get(p[11 + level]), level, o->node);
-	return rc;
+	m.of.kind = KIND_MAP;
+	m.of.len = 1;
+	return map_blocks_each(&o->maps, inode, add_map_block, &m);
 }
-
-/* ---- inodes ---- */
 
 static int add_extents(struct owners *o, struct ek_inode *inode, struct run of)
 {
@@ -320,44 +318,6 @@ static int add_tree(struct owners *o)
 
 /* ---- all of it ---- */
 
-static int by_block(const void *x, const void *y)
-{
-	const struct run *a = x, *b = y;
-
-	if (a->block != b->block)
-		return a->block < b->block ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
-
-/* Contents of an inode, as opposed to what a group has and to single blocks of an inode. */
-static bool has_offset(enum kind kind)
-{
-	return kind >= KIND_LOG && kind <= KIND_LINK;
-}
-
-/* What overlaps a run before it loses what that has. */
-static void part(struct owners *o)
-{
-	uint64_t end = 0;
-	size_t n = 0;
-
-	if (o->n != 0)
-		qsort(o->v, o->n, sizeof(*o->v), by_block);
-	for (size_t i = 0; i < o->n; i++) {
-		struct run r = o->v[i];
-		uint64_t cut = r.block < end ? MIN(end - r.block, r.len) : 0;
-
-		r.block += cut;
-		r.part += has_offset(r.kind) ? cut : 0;
-		r.len -= cut;
-		if (r.len == 0)
-			continue;
-		end = r.block + r.len;
-		o->v[n++] = r;
-	}
-	o->n = n;
-}
-
 int owners_open(struct ek_image *img, struct owners **ret)
 {
 	struct owners *o = mem_zero(sizeof(*o));
@@ -366,10 +326,11 @@ int owners_open(struct ek_image *img, struct owners **ret)
 
 	if (rc == 0) {
 		o->img = img;
-		o->node = mem_aligned(64, (size_t)(EXTENT_MAX_DEPTH + 1) * img->geom.block_size);
 		o->seen = mem_zero((size_t)img->geom.inodes / 64 * 8 + 8);
-		rc = o->node == NULL || o->seen == NULL ? -ENOMEM : keep_path(o, "", &ignored);
+		rc = o->seen == NULL ? -ENOMEM : map_blocks_open(img, &o->maps);
 	}
+	if (rc == 0)
+		rc = keep_path(o, "", &ignored);
 	if (rc == 0)
 		rc = add_groups(o);
 	if (rc == 0)
@@ -394,7 +355,7 @@ void owners_close(struct owners *o)
 		return;
 	free(o->v);
 	free(o->paths);
-	free(o->node);
+	map_blocks_close(&o->maps);
 	free(o->seen);
 	free(o);
 }
