@@ -33,6 +33,17 @@ static inline uint64_t hash_mix(uint64_t x)
 	return x;
 }
 
+/* A key of n bytes, such as a name; others may have the same. */
+static inline uint64_t hash_bytes(const void *p, size_t n)
+{
+	const uint8_t *b = p;
+	uint64_t k = 1469598103934665603u;
+
+	for (size_t i = 0; i < n; i++)
+		k = (k ^ b[i]) * 1099511628211u;
+	return k;
+}
+
 struct hash_node {
 	struct hash_node *next;
 	uint64_t key;

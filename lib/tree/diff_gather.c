@@ -13,18 +13,9 @@
 #include "tree/diff_impl.h"
 #include "tree/spool.h"
 
-static uint64_t key_of(const char *path)
-{
-	uint64_t k = 1469598103934665603u;
-
-	for (; *path != '\0'; path++)
-		k = (k ^ (uint8_t)*path) * 1099511628211u;
-	return k;
-}
-
 struct diff_node *diff_find(struct diff *d, const char *path)
 {
-	uint64_t key = key_of(path);
+	uint64_t key = hash_bytes(path, strlen(path));
 
 	for (struct hash_node *h = hash_find(&d->names, key); h != NULL; h = h->next) {
 		struct diff_node *n = hash_entry(h, struct diff_node, node);
@@ -157,7 +148,7 @@ static void put_node(struct diff *d, struct diff_node *n)
 	}
 	if (old != NULL)
 		old->met = true; /* and is none of the names any more */
-	hash_insert(&d->names, &n->node, key_of(n->e.path));
+	hash_insert(&d->names, &n->node, hash_bytes(n->e.path, strlen(n->e.path)));
 }
 
 int diff_gather(struct diff *d)

@@ -13,18 +13,9 @@
 
 #define NO_MEMORY "out of memory to sync"
 
-static uint64_t key_of(const char *path, size_t len)
-{
-	uint64_t k = 1469598103934665603u;
-
-	for (size_t i = 0; i < len; i++)
-		k = (k ^ (uint8_t)path[i]) * 1099511628211u;
-	return k;
-}
-
 struct sync_place *sync_find(const struct sync *y, const char *path, size_t len)
 {
-	uint64_t key = key_of(path, len);
+	uint64_t key = hash_bytes(path, len);
 
 	for (struct hash_node *h = hash_find(&y->places, key); h != NULL; h = h->next) {
 		struct sync_place *at = hash_entry(h, struct sync_place, node);
@@ -73,7 +64,7 @@ int sync_place(struct sync *y, const char *path, size_t len, struct sync_place *
 			return diag_set(&y->ctx->diag, -ENOMEM, NO_MEMORY);
 		memcpy(at->path, path, len);
 		begin(y, at);
-		hash_insert(&y->places, &at->node, key_of(path, len));
+		hash_insert(&y->places, &at->node, hash_bytes(path, len));
 	}
 	*ret = at;
 	return 0;
