@@ -60,3 +60,10 @@ void *mem_aligned(size_t align, size_t size)
 		return NULL;
 	return p;
 }
+
+bool mem_is_zero(const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	return n == 0 || (b[0] == 0 && memcmp(b, b + 1, n - 1) == 0);
+}

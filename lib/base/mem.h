@@ -6,6 +6,7 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct diag;
@@ -23,6 +24,9 @@ void *mem_zero(size_t size);
 /* Grows *p (capacity *cap elements of size bytes) to hold at least need elements, doubling; returns
  * 0 or -ENOMEM with *p and *cap unchanged. */
 int mem_grow(void **p, size_t *cap, size_t need, size_t size);
+
+/* Every byte of n is 0; true of none at all. */
+bool mem_is_zero(const void *p, size_t n);
 
 /* Block-aligned buffer for direct I/O; free with free(). */
 void *mem_aligned(size_t align, size_t size);

@@ -12,6 +12,7 @@
 
 #include "base/bitmap.h"
 #include "base/check.h"
+#include "base/mem.h"
 #include "fs/blocks.h"
 #include "fs/credits.h"
 #include "fs/indirect.h"
@@ -141,11 +142,6 @@ static int free_data(struct removal *r, struct row *row, uint32_t i, uint32_t en
 
 /* ---- pointer blocks ---- */
 
-static bool is_empty(const struct buf *b)
-{
-	return b->data[0] == 0 && memcmp(b->data, b->data + 1, b->size - 1) == 0;
-}
-
 /* The block that pointer i names; not one of those above it, as only damage would have it. */
 static int open_child(struct removal *r, struct row *row, uint32_t i, struct row *ret)
 {
@@ -196,7 +192,8 @@ static int remove_child(struct removal *r, struct row *row, uint32_t i)
 	if (rc < 0)
 		return rc;
 	rc = remove_in_row(r, &child, 0, child.count);
-	if (rc == 0 && r->to >= child.first + row->span - 1 && is_empty(child.buf))
+	if (rc == 0 && r->to >= child.first + row->span - 1 &&
+	    mem_is_zero(child.buf->data, child.buf->size))
 		rc = free_child(r, row, i, &child);
 	buf_put(child.buf);
 	return rc;

@@ -47,11 +47,6 @@ static int tell_damage(const struct compressed *c, const char *why)
 
 /* ---- what was decompressed ---- */
 
-static bool is_zero(const uint8_t *p, size_t n)
-{
-	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
-
 static int tell_limit(const struct compressed *c, const char *what, uint64_t limit)
 {
 	return diag_set(c->dev.diag, -EFBIG,
@@ -71,7 +66,7 @@ static int keep(struct compressed *c, const uint8_t *p, size_t len)
 	while (len != 0 && r == 0) {
 		size_t n = (size_t)MIN((uint64_t)len, PIECE - c->made % PIECE);
 
-		if (!is_zero(p, n)) {
+		if (!mem_is_zero(p, n)) {
 			c->kept += n;
 			r = c->kept > COMPRESSED_KEPT_MAX
 				? tell_limit(c, " that are not zero", COMPRESSED_KEPT_MAX)

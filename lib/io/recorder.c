@@ -122,11 +122,6 @@ static const struct dev_ops recorder_ops = {
     .close = recorder_close,
 };
 
-static bool all_zero(const uint8_t *p, size_t n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
 /* A copy of base in memory, holes kept. */
 static int copy_base(struct dev *base, struct dev **ret)
 {
@@ -138,7 +133,7 @@ static int copy_base(struct dev *base, struct dev **ret)
 		size_t n = (size_t)MIN(base->size - off, (uint64_t)COPY_STEP);
 
 		r = dev_read(base, off, buf, n);
-		if (r == 0 && !all_zero(buf, n))
+		if (r == 0 && !mem_is_zero(buf, n))
 			r = dev_write(copy, off, buf, n);
 	}
 	free(buf);

@@ -66,11 +66,6 @@ static bool is_kept(const struct chunk *c, uint64_t unit)
 	return (c->kept[at / 64] >> (at % 64) & 1) != 0;
 }
 
-static bool is_zero(const uint8_t *p, size_t n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
 static int arm(struct undo *u)
 {
 	if (u->log.fd >= 0)
@@ -92,7 +87,7 @@ static int keep_run(struct undo *u, uint64_t off, uint64_t len)
 		bool zero;
 
 		rc = dev_read(u->under, off, u->piece, n);
-		zero = rc == 0 && is_zero(u->piece, n);
+		zero = rc == 0 && mem_is_zero(u->piece, n);
 		if (rc == 0 && !zero && u->log.bytes.len + n > MEMORY_LIMIT)
 			rc = arm(u);
 		if (rc == 0)

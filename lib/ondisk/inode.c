@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/crc.h"
 #include "base/diag.h"
+#include "base/mem.h"
 
 #define FIXED 128u /* bytes that every inode has */
 
@@ -66,9 +67,7 @@ static uint32_t inode_csum(const struct geom *g, ek_inum ino, const void *raw, u
 
 bool inode_is_blank(const struct geom *g, const void *raw)
 {
-	const uint8_t *p = raw;
-
-	return p[0] == 0 && memcmp(p, p + 1, g->inode_size - 1u) == 0;
+	return mem_is_zero(raw, g->inode_size);
 }
 
 static int verify_csum(const struct geom *g, ek_inum ino, const void *raw, uint16_t extra,

@@ -277,9 +277,7 @@ static bool alive(const struct ek_region *r, uint64_t seq)
 static bool all_zero(const struct rop *op)
 {
 	for (unsigned i = 0; i < op->iovcnt; i++) {
-		const uint8_t *p = op->iov[i].iov_base;
-
-		if (p[0] != 0 || memcmp(p, p + 1, op->iov[i].iov_len - 1) != 0)
+		if (!mem_is_zero(op->iov[i].iov_base, op->iov[i].iov_len))
 			return false;
 	}
 	return true;

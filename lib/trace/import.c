@@ -204,11 +204,6 @@ bool import_data_room(struct importer *im, size_t n)
 	return true;
 }
 
-static bool all_zero(const uint8_t *p, size_t n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
 void import_data(struct importer *im, size_t n)
 {
 	struct op *o = &im->op;
@@ -217,7 +212,7 @@ void import_data(struct importer *im, size_t n)
 	if (im->opt.flags & IMPORT_SCRUB)
 		return;
 	o->plain = 0;
-	if (all_zero(im->data, n)) {
+	if (mem_is_zero(im->data, n)) {
 		d->kind = DATA_ZERO;
 	} else if ((im->opt.flags & IMPORT_CHECKSUMS) || n > BLOBS_MAX) {
 		d->kind = DATA_CRC;

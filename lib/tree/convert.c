@@ -65,11 +65,6 @@ int form_add(struct form_file *f, const void *buf, size_t len)
 	return rc;
 }
 
-bool form_is_zero(const uint8_t *p, size_t len)
-{
-	return p[0] == 0 && memcmp(p, p + 1, len - 1) == 0;
-}
-
 /* ---- the source ---- */
 
 static int open_source(struct convert *c, const char *path)
@@ -150,11 +145,11 @@ static int take_piece(struct convert *c, uint64_t off)
 		rc = unused_zero(c->img, off, c->buf, len);
 	if (rc < 0)
 		return rc;
-	if (form_is_zero(c->buf, len))
+	if (mem_is_zero(c->buf, len))
 		return c->ops->zeros(c->form, off, len, false);
 	for (size_t at = 0; at < len; at += GRAIN)
 		c->used +=
-		    form_is_zero(c->buf + at, MIN(len - at, GRAIN)) ? 0 : MIN(len - at, GRAIN);
+		    mem_is_zero(c->buf + at, MIN(len - at, GRAIN)) ? 0 : MIN(len - at, GRAIN);
 	return c->ops->data(c->form, off, c->buf, len);
 }
 

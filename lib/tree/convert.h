@@ -41,9 +41,6 @@ extern const struct form_ops form_raw, form_zstd, form_sparse, form_qcow2;
 int form_add(struct form_file *f, const void *buf, size_t len);
 int form_put(struct form_file *f, uint64_t off, const void *buf, size_t len);
 
-/* len must not be 0. */
-bool form_is_zero(const uint8_t *p, size_t len);
-
 /* ---- what a filesystem does not use (tree/convert_unused.c) ---- */
 
 /* The first byte at or after off that is used, at most end; off and end count from the beginning of

@@ -98,7 +98,7 @@ static int qcow2_data(struct form_file *f, uint64_t off, const uint8_t *buf, siz
 	for (size_t at = 0; at < len && rc == 0; at += CLUSTER) {
 		size_t n = MIN(len - at, CLUSTER);
 
-		if (!form_is_zero(buf + at, n))
+		if (!mem_is_zero(buf + at, n))
 			rc = add_cluster((struct qcow2_form *)f, (off + at) / CLUSTER, buf + at, n);
 	}
 	return rc;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/diag.h"
+#include "base/mem.h"
 #include "tree/convert.h"
 
 #define GRAIN ((size_t)4096) /* the least hole that file systems make */
@@ -24,7 +25,7 @@ static int raw_data(struct form_file *f, uint64_t off, const uint8_t *buf, size_
 
 	for (size_t at = 0; at < len && rc == 0;) {
 		size_t n = MIN(len - at, GRAIN);
-		bool zero = form_is_zero(buf + at, n);
+		bool zero = mem_is_zero(buf + at, n);
 
 		if (zero && at > from)
 			rc = form_put(f, off + from, buf + from, at - from);

@@ -48,6 +48,19 @@ TEST(host_errors_carry_the_reason)
 	CHECK_STR(d.text, "cannot open x.img: No such file or directory");
 }
 
+TEST(zeros_are_told_from_what_has_one_other_byte)
+{
+	uint8_t p[40] = {0};
+
+	CHECK(mem_is_zero(p, sizeof(p)));
+	for (size_t i = 0; i < sizeof(p); i++) {
+		p[i] = 1;
+		CHECK(!mem_is_zero(p, sizeof(p)));
+		CHECK(mem_is_zero(p, i));
+		p[i] = 0;
+	}
+}
+
 TEST(capped_arrays_refuse_large_counts)
 {
 	struct diag d;
