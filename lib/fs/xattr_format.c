@@ -2,12 +2,16 @@
 /* Areas of attributes: proof, search, and changes that keep values packed at the end. */
 #include "fs/xattr_format.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/bitmap.h"
 #include "base/check.h"
 #include "base/crc.h"
 #include "base/diag.h"
+
+#define AREA_MAX 65536u /* the largest block */
 
 static const struct {
 	uint8_t index;
@@ -85,28 +89,19 @@ struct xattr_entry *xattr_area_next(const struct xattr_area *a, uint32_t *at)
 	return e;
 }
 
-/* An entry before `at` whose value has bytes of [pos, pos + room). */
-static bool is_shared(const struct xattr_area *a, uint32_t at, uint32_t pos, uint32_t room)
-{
-	for (uint32_t i = a->first; i < at;) {
-		const struct xattr_entry *e = xattr_area_next(a, &i);
-		uint32_t other = le16_get(e->e_value_offs);
-
-		if (other < pos + room && pos < other + xattr_entry_room(e))
-			return true;
-	}
-	return false;
-}
-
 /* Changes move values in whole words and count on each having its own. */
 static int prove_values(const struct xattr_area *a, uint32_t low, const char *where,
 			uint64_t number, struct diag *d)
 {
+	uint64_t taken[AREA_MAX / 64]; /* a bit for each byte that is a value's */
 	uint32_t at = a->first, here = at;
 	const struct xattr_entry *e;
 
+	assert(a->size <= AREA_MAX);
+	memset(taken, 0, DIV_UP(a->size, 64u) * sizeof(*taken));
 	for (; (e = xattr_area_next(a, &at)) != NULL; here = at) {
 		uint32_t size = le32_get(e->e_value_size), pos = le16_get(e->e_value_offs);
+		uint32_t end = pos + value_room(size);
 
 		if (le32_get(e->e_value_inum) != 0 || size == 0)
 			continue;
@@ -117,9 +112,10 @@ static int prove_values(const struct xattr_area *a, uint32_t low, const char *wh
 		if (pos < low)
 			return bad(where, number, here, "e_value_offs", pos,
 				   "lies among the entries", d);
-		if (is_shared(a, here, pos, value_room(size)))
+		if (bitmap_find_next_set(taken, end, pos) != end)
 			return bad(where, number, here, "e_value_offs", pos,
 				   "lies in another value", d);
+		bitmap_set_range(taken, pos, end - pos);
 	}
 	return 0;
 }
