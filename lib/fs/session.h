@@ -14,6 +14,7 @@
 #include "fs/image.h"
 
 struct dev;
+struct ek_inode;
 
 struct session {
 	struct ek_ctx *ctx;
@@ -36,7 +37,10 @@ struct task *session_begin(struct ek_image *img);
  * had nothing to say, it becomes "what: name: strerror". */
 int session_end(struct ek_image *img, int rc, const char *what, const char *name);
 
-/* The same, keeping the lock: for calls that go on after a failure. */
+/* Ends with the inode of a number, which the caller puts. */
+int session_end_inode(struct ek_image *img, ek_inum ino, struct ek_inode **ret);
+
+/* As session_end, keeping the lock: for calls that go on after a failure. */
 void session_tell(struct ek_image *img, int rc, const char *what, const char *name);
 
 /* The image has gone: closes its devices and frees. */

@@ -19,19 +19,23 @@ int ek_inode_open(struct ek_image *img, const char *path, unsigned flags, struct
 	return session_end(img, rc, "cannot find", path);
 }
 
-int ek_inode_open_number(struct ek_image *img, ek_inum ino, struct ek_inode **ret)
+int session_end_inode(struct ek_image *img, ek_inum ino, struct ek_inode **ret)
 {
 	char name[32];
-	int rc;
+	int rc = geom_inum(&img->geom, ino.v, "number", &img->diag, &ino);
 
-	session_begin(img);
-	rc = geom_inum(&img->geom, ino.v, "number", &img->diag, &ino);
 	if (rc == 0)
 		rc = inode_get(img, ino, ret);
 	if (rc == 0)
 		return session_end(img, 0, "", "");
 	snprintf(name, sizeof(name), "inode %u", ino.v);
 	return session_end(img, rc, "cannot read", name);
+}
+
+int ek_inode_open_number(struct ek_image *img, ek_inum ino, struct ek_inode **ret)
+{
+	session_begin(img);
+	return session_end_inode(img, ino, ret);
 }
 
 void ek_inode_close(struct ek_inode *inode)

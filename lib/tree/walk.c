@@ -85,6 +85,12 @@ static int refuse(struct ek_walk *w, int rc, const char *why)
 	return session_end(w->img, rc, "cannot enter", str_text(&w->path));
 }
 
+static int no_memory(struct ek_walk *w)
+{
+	session_begin(w->img);
+	return session_end(w->img, -ENOMEM, "cannot walk", str_text(&w->path));
+}
+
 /* ---- sorted folders ---- */
 
 static int keep_entry(struct level *l, const struct dirent *e)
@@ -124,7 +130,8 @@ static int sort(struct ek_walk *w, struct level *l)
 	return 0;
 }
 
-/* Reads the whole folder; damage is kept for the end, behind the entries that could be read. */
+/* Reads the whole folder; damage is kept for the end, behind the entries that could be read.
+ * -ENOMEM. */
 static int read_sorted(struct ek_walk *w, struct level *l)
 {
 	struct task *t = session_begin(w->img);
@@ -175,18 +182,17 @@ static int enter(struct ek_walk *w)
 	if (rc == 0)
 		return refuse(w, -EUCLEAN, "it has more than one name, or contains itself");
 	if (rc < 0)
-		return rc;
+		return no_memory(w);
 	l = &w->levels[w->depth];
 	rc = ek_dir_open(w->last, &l->dir);
 	if (rc < 0)
 		return rc;
 	l->path_len = w->path.len;
 	w->depth++;
-	if ((w->flags & EK_WALK_SORTED) != 0)
-		rc = read_sorted(w, l);
-	if (rc < 0)
-		level_close(&w->levels[--w->depth]);
-	return rc;
+	if ((w->flags & EK_WALK_SORTED) == 0 || read_sorted(w, l) == 0)
+		return 0;
+	level_close(&w->levels[--w->depth]);
+	return no_memory(w);
 }
 
 static void forget_last(struct ek_walk *w)
@@ -198,19 +204,11 @@ static void forget_last(struct ek_walk *w)
 /* The inode of an entry in the place of the one before: both under one lock. */
 static int take_inode(struct ek_walk *w, ek_inum ino)
 {
-	struct ek_image *img = w->img;
-	struct task *t = session_begin(img);
-	char name[32];
-	int rc = geom_inum(&img->geom, ino.v, "number", &img->diag, &ino);
+	struct task *t = session_begin(w->img);
 
 	inode_put_off(t, w->last);
 	w->last = NULL;
-	if (rc == 0)
-		rc = inode_get(img, ino, &w->last);
-	if (rc == 0)
-		return session_end(img, 0, "", "");
-	snprintf(name, sizeof(name), "inode %u", ino.v);
-	return session_end(img, rc, "cannot read", name);
+	return session_end_inode(w->img, ino, &w->last);
 }
 
 static int hand_out(struct ek_walk *w, ek_inum ino, size_t name_at, struct ek_found *ret)
@@ -224,7 +222,7 @@ static int hand_out(struct ek_walk *w, ek_inum ino, size_t name_at, struct ek_fo
 	};
 	ret->name = ret->path + name_at;
 	ret->mode = w->last != NULL ? w->last->rec.mode : 0;
-	return w->path.err != 0 ? w->path.err : 1;
+	return w->path.err != 0 ? no_memory(w) : 1;
 }
 
 /* A folder that could not be entered or read to its end is found once more, with its error. */
