@@ -195,6 +195,8 @@ static int parse_name(const struct parse *p, struct fast_record *r, const uint8_
 	r->name_len = len - 8;
 	if (memchr(r->name, '/', r->name_len) != NULL || memchr(r->name, 0, r->name_len) != NULL)
 		return bad(p, r->tag, len, "the name has a slash or a zero byte");
+	if (r->name[0] == '.' && (len == 9 || (len == 10 && r->name[1] == '.')))
+		return bad(p, r->tag, len, "the name is none that comes or goes");
 	return 0;
 }
 

@@ -378,6 +378,27 @@ TEST(an_inode_that_another_life_left_under_the_number_ends_before_the_new_one)
 	survives_cuts_between_steps("images/kernel-fc-clusters", 3, renew_generations);
 }
 
+static void name_dots(uint8_t *at, uint32_t tag, uint32_t len, void *ctx)
+{
+	(void)ctx;
+	if (tag == JBD2_FC_CREATE && len == 10)
+		memcpy(at + 12, "..", 2);
+}
+
+TEST(dots_are_no_names_of_fast_commits)
+{
+	struct dev *over;
+
+	load("images/b5-ext4fc");
+	CHECK_INT(dev_open_overlay(im.dev, &over), 0);
+	load_area();
+	each_record(name_dots, NULL);
+	write_area(over);
+	CHECK_INT(recover(over), -EUCLEAN);
+	dev_close(over);
+	unload();
+}
+
 /* The inode's slot on disk; false when it is not in use. */
 static bool get_links(struct dev *dev, uint32_t ino, uint16_t *ret, uint16_t set)
 {
