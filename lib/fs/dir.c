@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/check.h"
+#include "base/name.h"
 #include "fs/blocks.h"
 #include "fs/dir_block.h"
 #include "fs/htree.h"
@@ -182,11 +183,6 @@ static int find_linear(struct task *t, struct ek_inode *dir, const char *name, u
 	return -ENOENT;
 }
 
-static bool is_dots(const char *name, uint32_t len)
-{
-	return (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
-}
-
 /* The block (one reference for the caller) and the entry in it. */
 static int find(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
 		struct buf **ret, struct dirent_raw **e, struct dirent_raw **prev)
@@ -195,7 +191,7 @@ static int find(struct task *t, struct ek_inode *dir, const char *name, uint32_t
 
 	if (rc < 0)
 		return rc;
-	if (htree_in_use(dir) && !is_dots(name, len)) {
+	if (htree_in_use(dir) && !name_is_dots(name, len)) {
 		rc = htree_lookup(t, dir, name, len, ret, e, prev);
 		if (rc != -ENODATA)
 			return rc;
@@ -474,7 +470,7 @@ int dir_empty(struct task *t, struct ek_inode *dir)
 	int rc, empty = 1;
 
 	while (empty && (rc = dir_next(t, dir, &it, &e)) == 1)
-		empty = is_dots(e.name, e.name_len);
+		empty = name_is_dots(e.name, e.name_len);
 	dir_iter_end(&it);
 	return empty && rc < 0 ? rc : empty;
 }

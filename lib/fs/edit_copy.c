@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "extkit/inode.h"
 #include "fs/dir.h"
 #include "fs/edit_copy.h"
@@ -229,17 +230,6 @@ static void pop(struct copy *c)
 	inode_put(c->from, l->from);
 }
 
-static bool is_dots(const struct dirent *e)
-{
-	return e->name[0] == '.' && (e->name_len == 1 || (e->name_len == 2 && e->name[1] == '.'));
-}
-
-static bool is_name(const struct dirent *e)
-{
-	return e->name_len != 0 && memchr(e->name, '/', e->name_len) == NULL &&
-	       memchr(e->name, '\0', e->name_len) == NULL;
-}
-
 /* The next entry of the deepest folder, or the end of it. */
 static int step(struct copy *c)
 {
@@ -249,9 +239,10 @@ static int step(struct copy *c)
 	struct dirent e;
 	int rc;
 
-	while ((rc = dir_next(c->from, l->from, &l->it, &e)) == 1 && is_dots(&e))
+	while ((rc = dir_next(c->from, l->from, &l->it, &e)) == 1 &&
+	       name_is_dots(e.name, e.name_len))
 		continue;
-	if (rc == 1 && !is_name(&e))
+	if (rc == 1 && !name_is_sound(e.name, e.name_len))
 		rc = diag_set(&c->from->img->diag, -EUCLEAN,
 			      "corrupt dirent: inode %u: a name is empty or has '/' or a zero byte "
 			      "inside",

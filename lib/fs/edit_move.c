@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "fs/dir.h"
 #include "fs/edit_impl.h"
 #include "fs/inline.h"
@@ -125,11 +126,6 @@ static int push(struct removal *r, struct ek_inode *dir, const char *name, uint3
 	return 0;
 }
 
-static bool is_dots(const struct dirent *e)
-{
-	return e->name[0] == '.' && (e->name_len == 1 || (e->name_len == 2 && e->name[1] == '.'));
-}
-
 /* Any entry that is left: 1 and its name, 0 when there is none. */
 static int next_name(struct removal *r, struct level *l, char name[NAME_MAX_BYTES + 1],
 		     uint32_t *len)
@@ -139,7 +135,7 @@ static int next_name(struct removal *r, struct level *l, char name[NAME_MAX_BYTE
 	struct dirent e;
 	int rc;
 
-	while ((rc = dir_next(r->t, l->dir, &it, &e)) == 1 && is_dots(&e))
+	while ((rc = dir_next(r->t, l->dir, &it, &e)) == 1 && name_is_dots(e.name, e.name_len))
 		continue;
 	if (rc == 1) {
 		memcpy(name, e.name, e.name_len);

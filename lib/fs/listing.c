@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "extkit/inode.h"
 #include "fs/inode.h"
 #include "fs/listing.h"
@@ -45,16 +46,12 @@ uint32_t listing_mode(enum dirent_type type)
 	return (unsigned)type < ARRAY_SIZE(modes) ? modes[type] : 0;
 }
 
-static bool is_dots(const struct dirent *e)
-{
-	return e->name[0] == '.' && (e->name_len == 1 || (e->name_len == 2 && e->name[1] == '.'));
-}
-
 int listing_next(struct task *t, struct ek_dir *dir, struct dirent *ret)
 {
 	int rc = dir->over ? dir->end : 1;
 
-	while (rc == 1 && (rc = dir_next(t, dir->inode, &dir->it, ret)) == 1 && is_dots(ret))
+	while (rc == 1 && (rc = dir_next(t, dir->inode, &dir->it, ret)) == 1 &&
+	       name_is_dots(ret->name, ret->name_len))
 		continue;
 	if (rc != 1) {
 		dir->over = true;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/name.h"
 #include "fs/credits.h"
 #include "fs/data.h"
 #include "fs/dir.h"
@@ -45,7 +46,7 @@ static int check_new_name(struct task *t, struct ek_inode *dir, const char *name
 	ek_inum ino;
 	int rc;
 
-	if (len == 0 || memchr(name, '/', len) != NULL || memchr(name, '\0', len) != NULL)
+	if (!name_is_sound(name, len))
 		return -EINVAL;
 	if (dir->rec.links == 0)
 		return -ENOENT;

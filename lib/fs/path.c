@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "fs/dir.h"
 #include "fs/inode.h"
 #include "fs/namei.h"
@@ -163,8 +164,7 @@ int path_parent(struct task *t, const char *path, struct ek_inode **dir, const c
 		start--;
 	if (end - start > NAME_MAX_BYTES)
 		return -ENAMETOOLONG;
-	if (end == start || (end - start == 1 && path[start] == '.') ||
-	    (end - start == 2 && path[start] == '.' && path[start + 1] == '.'))
+	if (end == start || name_is_dots(path + start, end - start))
 		return -EINVAL;
 	rc = walk(t, path, start, 0, dir);
 	if (rc < 0)

@@ -16,6 +16,7 @@
 
 #include "base/crc.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "journal/replay.h"
 
 #define HEADER    ((uint32_t)sizeof(struct jbd2_fc_tl))
@@ -193,9 +194,9 @@ static int parse_name(const struct parse *p, struct fast_record *r, const uint8_
 		return rc;
 	r->name = (const char *)value + 8;
 	r->name_len = len - 8;
-	if (memchr(r->name, '/', r->name_len) != NULL || memchr(r->name, 0, r->name_len) != NULL)
+	if (!name_is_sound(r->name, r->name_len))
 		return bad(p, r->tag, len, "the name has a slash or a zero byte");
-	if (r->name[0] == '.' && (len == 9 || (len == 10 && r->name[1] == '.')))
+	if (name_is_dots(r->name, r->name_len))
 		return bad(p, r->tag, len, "the name is none that comes or goes");
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "base/str.h"
 #include "extkit/inode.h"
 #include "fs/inode.h"
@@ -241,8 +242,7 @@ static int check_name(struct ek_walk *w, const struct ek_entry *e)
 {
 	struct ek_image *img = w->img;
 
-	if (e->name_len != 0 && memchr(e->name, '/', e->name_len) == NULL &&
-	    memchr(e->name, '\0', e->name_len) == NULL)
+	if (name_is_sound(e->name, e->name_len))
 		return 0;
 	session_begin(img);
 	diag_set(&img->diag, -EUCLEAN, "corrupt dirent: inode %u: its name is no name", e->ino.v);
