@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside the allocator: what mballoc.c (search), prealloc.c (preallocations) and mbfree.c (frees)
+ * Inside the allocator: what mballoc.c (requests), goal.c, search.c, prealloc.c,
+ * window.c and mbfree.c (frees)
  * share.
  */
 #ifndef ALLOC_MB_H
@@ -94,6 +95,17 @@ static inline ek_pblk mb_block(const struct mb *mb, uint32_t group, uint32_t sta
 			 ((uint64_t)start << mb->geom->cluster_bits)};
 }
 
+static inline uint64_t mb_blocks(const struct mb *mb, uint64_t clusters)
+{
+	return clusters << mb->geom->cluster_bits;
+}
+
+/* The file block behind the place. */
+static inline uint64_t mb_end(const struct mb *mb, const struct place *p)
+{
+	return p->logical + mb_blocks(mb, p->len);
+}
+
 /* The buddy of a group, loaded; damaged groups fail. */
 int mb_load(struct mb *mb, uint32_t group, struct buddy **ret);
 
@@ -103,15 +115,22 @@ int mb_commit_place(struct mb *mb, struct handle *h, const struct place *p);
 int mb_check_space(struct mb *mb, const struct mb_request *req, uint32_t *clusters);
 int mb_out_of_space(struct mb *mb, uint32_t clusters);
 
+/* Finds a place for the goal: status tells whether, best where.  Errors are those of bitmaps. */
+int mb_search(struct search *s);
+
 /* The window is given up. */
 void mb_window_drop(struct mb *mb, struct mb_window *w);
 
 /* Group or inode preallocation, or none: sets flags (delalloc-facts 7.2). */
 void mb_choose_kind(struct search *s);
+/* The inode's preallocation that begins at lblk or last before it, and the next one; NULL for
+ * none. */
+struct prealloc *mb_pa_before(const struct mb_inode *mi, uint32_t lblk, struct prealloc **right);
 /* Serves the request from a preallocation: true when it could. */
 bool mb_use_prealloc(struct search *s);
 /* Widens the goal (7.3). */
 void mb_normalize(struct search *s);
+
 /* best is larger than what was asked: the rest becomes a preallocation. */
 int mb_new_prealloc(struct search *s);
 /* A group preallocation was used: moves it to the list of its new size, or drops it. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preallocation: which kind a request may use, how far it is widened, where what was found is kept,
- * and how it is given back.
+ * Preallocations: used, made of what was found beyond a request, and given back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,41 +11,12 @@
 #include "base/diag.h"
 #include "base/mem.h"
 
-static uint64_t clusters_to_blocks(const struct mb *mb, uint64_t n)
-{
-	return n << mb->geom->cluster_bits;
-}
-
-static uint64_t end_of(const struct mb *mb, const struct place *p)
-{
-	return p->logical + clusters_to_blocks(mb, p->len);
-}
-
-/* ---- kinds ---- */
-
-void mb_choose_kind(struct search *s)
-{
-	const struct geom *g = s->mb->geom;
-	uint64_t size = end_of(s->mb, &s->orig);
-	uint64_t isize = (s->req->size + g->block_size - 1) >> g->block_bits;
-	bool for_inode;
-
-	if ((s->flags & MB_DATA) == 0 || (s->flags & MB_GOAL_ONLY) != 0)
-		return;
-	/* The tail of a closed file will not grow. */
-	for_inode = !(size == isize && !s->req->open_for_write);
-	if (MAX(size, isize) > s->mb->cfg.stream_request)
-		s->flags |= for_inode ? MB_STREAM : MB_NOPREALLOC;
-	else /* also for who wants none made: what there is may be used */
-		s->flags |= MB_GROUP_ALLOC;
-}
-
 /* ---- use ---- */
 
 /* Pointers have 32 bits. */
 static bool out_of_reach(const struct search *s, const struct prealloc *pa)
 {
-	return s->req->low && pa->pstart.v + clusters_to_blocks(s->mb, pa->len) > UINT32_MAX;
+	return s->req->low && pa->pstart.v + mb_blocks(s->mb, pa->len) > UINT32_MAX;
 }
 
 static struct prealloc *node_pa(struct rb_node *n)
@@ -54,8 +24,7 @@ static struct prealloc *node_pa(struct rb_node *n)
 	return n != NULL ? rb_entry(n, struct prealloc, node) : NULL;
 }
 
-/* The preallocation with the largest lstart at or before lblk; *right gets the next one. */
-static struct prealloc *pa_before(const struct mb_inode *mi, uint32_t lblk, struct prealloc **right)
+struct prealloc *mb_pa_before(const struct mb_inode *mi, uint32_t lblk, struct prealloc **right)
 {
 	struct rb_node *n = mi->pas.top;
 	struct prealloc *left = NULL;
@@ -92,7 +61,7 @@ static void use_inode_pa(struct search *s, struct prealloc *pa)
 	uint64_t skip = (s->orig.logical - pa->lstart) >> s->mb->geom->cluster_bits;
 	uint32_t len = MIN(s->orig.len, pa->len - (uint32_t)skip);
 
-	place_at(s, (ek_pblk){pa->pstart.v + clusters_to_blocks(s->mb, skip)}, len);
+	place_at(s, (ek_pblk){pa->pstart.v + mb_blocks(s->mb, skip)}, len);
 	pa->free -= len;
 	s->mb->prealloc_free -= len;
 }
@@ -103,10 +72,9 @@ static bool try_inode_pa(struct search *s)
 
 	if (s->req->inode == NULL)
 		return false;
-	pa = pa_before(s->req->inode, s->orig.logical, &right);
+	pa = mb_pa_before(s->req->inode, s->orig.logical, &right);
 	if (pa == NULL || pa->free == 0 ||
-	    s->orig.logical >= pa->lstart + clusters_to_blocks(s->mb, pa->len) ||
-	    out_of_reach(s, pa))
+	    s->orig.logical >= pa->lstart + mb_blocks(s->mb, pa->len) || out_of_reach(s, pa))
 		return false;
 	use_inode_pa(s, pa);
 	return true;
@@ -157,113 +125,6 @@ bool mb_use_prealloc(struct search *s)
 	return s->from_pa;
 }
 
-/* ---- windows ---- */
-
-struct window {
-	uint64_t start, size; /* blocks of the file */
-};
-
-/* The window for a file that will have size bytes (delalloc-facts 7.3). */
-static struct window choose_window(const struct search *s, uint64_t bytes)
-{
-	static const uint32_t kib[] = {16, 32, 64, 128, 256, 512, 1024};
-	unsigned bits = s->mb->geom->block_bits;
-	uint64_t max = 2ull << bits, at = s->orig.logical, len = s->orig.len;
-
-	for (unsigned i = 0; i < ARRAY_SIZE(kib); i++) {
-		if (bytes <= (uint64_t)kib[i] << 10)
-			return (struct window){0, ((uint64_t)kib[i] << 10) >> bits};
-	}
-	for (unsigned shift = 21; shift <= 23; shift++) {
-		/* the largest file for this window, and the free chunk that ends the climb */
-		bool last = shift == 23;
-		uint64_t limit = shift == 21 ? 4u << 20 : 8u << 20;
-		bool fits = last ? len <= (8u << 20) >> bits : bytes <= limit;
-
-		if (fits || max <= 1024u << (shift - 20))
-			return (struct window){at >> (shift - bits) << (shift - bits),
-					       (1ull << shift) >> bits};
-	}
-	return (struct window){at, clusters_to_blocks(s->mb, len)};
-}
-
-/* Mapped neighbours and the inode's other preallocations cut the window. */
-static void cut_window(const struct search *s, struct window *w)
-{
-	const struct mb_request *r = s->req;
-	uint64_t end = w->start + w->size, at = s->orig.logical;
-	struct prealloc *left, *right;
-
-	if (r->left.len != 0 && w->start < r->left.lblk.v + r->left.len)
-		w->start = r->left.lblk.v + r->left.len;
-	if (r->right.len != 0 && end > r->right.lblk.v)
-		end = r->right.lblk.v;
-	end = MIN(end, w->start + s->mb->geom->blocks_per_group);
-	if (r->inode != NULL) {
-		left = pa_before(r->inode, (uint32_t)at, &right);
-		if (left != NULL)
-			w->start =
-			    MAX(w->start, left->lstart + clusters_to_blocks(s->mb, left->len));
-		if (right != NULL)
-			end = MIN(end, (uint64_t)right->lstart);
-	}
-	w->size = end > w->start ? end - w->start : 0;
-}
-
-static void set_goal(struct search *s, uint64_t block)
-{
-	const struct geom *g = s->mb->geom;
-	ek_pblk b = {block};
-
-	if (block < g->first_data_block || block >= g->blocks)
-		return;
-	s->goal.group = geom_group_of(g, b);
-	s->goal.start = geom_offset_in_group(g, b) >> g->cluster_bits;
-	s->flags |= MB_TRY_GOAL;
-}
-
-/* Next to a neighbour that the window touches is the best place. */
-static void aim_at_neighbours(struct search *s, const struct window *w)
-{
-	const struct mb_request *r = s->req;
-
-	if (r->right.len != 0 && r->right.lblk.v == w->start + w->size &&
-	    r->right.pblk.v >= w->size)
-		set_goal(s, r->right.pblk.v - w->size);
-	if (r->left.len != 0 && r->left.lblk.v + r->left.len == w->start)
-		set_goal(s, r->left.pblk.v + r->left.len);
-}
-
-void mb_normalize(struct search *s)
-{
-	const struct geom *g = s->mb->geom;
-	uint64_t bytes, bpg = g->blocks_per_group;
-	struct window w;
-
-	if ((s->flags & MB_DATA) == 0 || (s->flags & MB_NOPREALLOC) != 0 ||
-	    (s->flags & MB_GOAL_ONLY) != 0)
-		return;
-	if ((s->flags & MB_GROUP_ALLOC) != 0) {
-		s->goal.len = MIN(s->mb->cfg.group_prealloc, g->clusters_per_group);
-		s->orig_goal_len = s->goal.len;
-		return;
-	}
-	bytes = MAX(end_of(s->mb, &s->orig) << g->block_bits, s->req->size);
-	w = choose_window(s, bytes);
-	if (w.start < s->orig.logical / bpg * bpg)
-		w.start = s->orig.logical / bpg * bpg;
-	if (w.start + w.size > UINT32_MAX)
-		w.size = UINT32_MAX - w.start;
-	cut_window(s, &w);
-	/* A window that lost the request's own start is no window. */
-	if (w.size == 0 || w.start > s->orig.logical || w.start + w.size <= s->orig.logical)
-		return;
-	s->goal.logical = (uint32_t)w.start;
-	s->goal.len = geom_clusters(g, 0, (uint32_t)w.size);
-	s->orig_goal_len = s->goal.len;
-	aim_at_neighbours(s, &w);
-}
-
 /* ---- making ---- */
 
 static struct prealloc *pa_make(struct search *s)
@@ -297,13 +158,13 @@ static void pa_link(struct mb_inode *mi, struct prealloc *pa)
 static uint32_t choose_lstart(const struct search *s)
 {
 	struct place goal = s->goal;
-	uint64_t goal_end, request_end = end_of(s->mb, &s->orig);
-	uint64_t len = clusters_to_blocks(s->mb, s->best.len), start;
+	uint64_t goal_end, request_end = mb_end(s->mb, &s->orig);
+	uint64_t len = mb_blocks(s->mb, s->best.len), start;
 
 	if (s->best.len >= s->orig_goal_len)
 		return s->goal.logical;
 	goal.len = s->orig_goal_len;
-	goal_end = end_of(s->mb, &goal);
+	goal_end = mb_end(s->mb, &goal);
 	start = goal_end - len;
 	if (s->orig.logical >= start)
 		return (uint32_t)start;
@@ -415,7 +276,7 @@ void mb_settle_prealloc(struct search *s)
 
 	if (pa == NULL)
 		return;
-	pa->pstart.v += clusters_to_blocks(s->mb, n);
+	pa->pstart.v += mb_blocks(s->mb, n);
 	pa->len -= n;
 	pa->free -= n;
 	s->mb->prealloc_free -= n;
