@@ -61,6 +61,7 @@ int inode_alloc_blocks(struct task *t, struct ek_inode *inode, struct mb_request
 
 	if (t->img->fast != NULL) {
 		*len = 1;
+		inode->state &= ~(unsigned)INODE_STATE_KEPT;
 		rc = fast_take(t, req->goal, ret);
 		return rc < 0 ? rc : charge(t, inode, whole(inode, *ret, 1));
 	}

@@ -24,6 +24,7 @@
 #include "journal/fast.h"
 
 #define I_BLOCK      offsetof(struct inode_raw, i_block)
+#define VISITS_MAX   (1u << 26)
 #define BEHIND_BLOCK (I_BLOCK + INODE_BLOCK_BYTES)
 
 int fast_in_use(struct task *t, ek_inum ino, bool *ret)
@@ -31,8 +32,14 @@ int fast_in_use(struct task *t, ek_inum ino, bool *ret)
 	return ialloc_in_use(&t->img->ialloc, ino, ret);
 }
 
+/* Records that take a block and come back to the inode, over and over, end somewhere. */
 static int keep_run(struct task *t, ek_pblk pblk, uint32_t len)
 {
+	if (++t->img->fast->visits > VISITS_MAX)
+		return diag_set(&t->img->diag, -EOPNOTSUPP,
+				"unsupported fast commits: maps change so often that more than %u "
+				"runs are to be kept",
+				VISITS_MAX);
 	return fast_keep(t->img, pblk, len);
 }
 
@@ -142,7 +149,8 @@ static int write_slot(struct task *t, struct ek_inode *inode, const struct fast_
 	return rc;
 }
 
-/* What the inode has now stays its own, whatever the records after this one take away. */
+/* What the inode has now stays its own, whatever the records after this one take away.  Once is
+ * enough until it is given a block: ranges of records are kept from the beginning. */
 static int keep_blocks(struct task *t, ek_inum ino, const struct inode_raw *record)
 {
 	struct ek_inode *inode;
@@ -152,7 +160,8 @@ static int keep_blocks(struct task *t, ek_inum ino, const struct inode_raw *reco
 	if (rc < 0)
 		return rc;
 	if (is_mapped(inode)) {
-		rc = fast_walk_map(t, inode, keep_run, &blocks);
+		if ((inode->state & INODE_STATE_KEPT) == 0)
+			rc = fast_walk_map(t, inode, keep_run, &blocks);
 		if (rc == 0 && maps_anew(inode->rec.flags, inode->rec.mode, record))
 			rc = fast_unmap(t, inode);
 	}
@@ -176,6 +185,8 @@ int fast_set_inode(struct task *t, ek_inum ino, const struct fast_record *r)
 	rc = write_slot(t, inode, r, used);
 	if (rc == 0)
 		rc = inode_reread(inode);
+	if (rc == 0)
+		inode->state |= INODE_STATE_KEPT;
 	inode_put(t, inode);
 	return rc;
 }

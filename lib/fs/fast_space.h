@@ -32,6 +32,7 @@ struct fast_run {
 struct fast_space {
 	struct fast_run *kept; /* never given away; [0, joined) are sorted and disjoint */
 	size_t count, joined, cap;
+	uint32_t visits; /* runs that were kept because an inode has them */
 };
 
 /* From here on img->fast takes the allocator's place.  The log must have been proved. */

@@ -28,7 +28,8 @@ enum inode_state {
 	INODE_STATE_NO_EXPAND = 1 << 4,
 	INODE_STATE_XATTR = 1 << 5, /* has xattrs in the body */
 	INODE_STATE_MAY_INLINE = 1 << 6,
-	INODE_STATE_STALE = 1 << 7 /* its table slot is behind rec until the block leaves */
+	INODE_STATE_STALE = 1 << 7, /* its table slot is behind rec until the block leaves */
+	INODE_STATE_KEPT = 1 << 8   /* fast commits keep all blocks that its map has */
 };
 
 struct ek_inode {
