@@ -132,45 +132,29 @@ int build_settle(struct build *b)
 
 static void stop_waiting(struct build *b, struct build_inode *inode)
 {
-	struct build_inode *prev = NULL;
+	struct build_inode *prev = inode->prev_waiting, *next = inode->next_waiting;
 
-	for (struct build_inode *i = b->waiting; i != inode; i = i->next_waiting)
-		prev = i;
 	if (prev != NULL)
-		prev->next_waiting = inode->next_waiting;
+		prev->next_waiting = next;
 	else
-		b->waiting = inode->next_waiting;
-	if (b->last_waiting == inode)
+		b->waiting = next;
+	if (next != NULL)
+		next->prev_waiting = prev;
+	else
 		b->last_waiting = prev;
 	inode->waiting = false;
 }
 
-/* Blocks that were dealt out already become a gap, and no longer count as used. */
-static void give_back(struct build *b, struct block_run r)
+int build_forget(struct build *b, struct build_inode *inode)
 {
-	struct build_space *s = &b->space;
+	int rc = 0;
 
-	for (size_t i = 0; i < s->nused && r.len != 0; i++) {
-		struct block_run *u = &s->used[i], tail;
-
-		if (r.start < u->start || r.start >= u->start + u->len)
-			continue;
-		tail = (struct block_run){r.start + r.len, u->start + u->len - r.start - r.len};
-		u->len = r.start - u->start;
-		s->taken -= r.len + tail.len;
-		if (build_add_gap(b, r) < 0 || (tail.len != 0 && build_note_used(b, tail) < 0))
-			return;
-		r.len = 0;
-	}
-}
-
-void build_forget(struct build *b, struct build_inode *inode)
-{
 	if (inode->waiting)
 		stop_waiting(b, inode);
 	else
-		for (uint32_t i = 0; i < inode->nruns; i++)
-			give_back(b, (struct block_run){inode->runs[i].pblk,
-							build_whole(b, inode->runs[i].len)});
+		for (uint32_t i = 0; i < inode->nruns && rc == 0; i++)
+			rc = build_give(b, (struct block_run){inode->runs[i].pblk,
+							      build_whole(b, inode->runs[i].len)});
 	inode->nruns = 0;
+	return rc;
 }

@@ -93,7 +93,7 @@ struct build_inode {
 	uint64_t data_blocks;  /* of whole clusters */
 	uint32_t inside_bytes; /* of contents that lie in the inode */
 	uint64_t xattr_block;
-	struct build_inode *next_waiting;
+	struct build_inode *next_waiting, *prev_waiting;
 	bool waiting;              /* for a place of its contents */
 	struct build_value *value; /* of an attribute, that these are the contents of, or NULL */
 };
@@ -150,7 +150,7 @@ bool build_can_settle(const struct build *b);
 int build_settle(struct build *b);
 
 /* The file goes after all: its blocks are free again. */
-void build_forget(struct build *b, struct build_inode *inode);
+int build_forget(struct build *b, struct build_inode *inode);
 
 /* Everything gets its place.  inodes[0] is the root; numbers are given in this order, links are
  * counted from names.  -ENOSPC with what is missing. */

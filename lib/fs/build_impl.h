@@ -19,7 +19,9 @@ struct build_space {
 	size_t ngaps, gaps_cap, gap_at; /* those before gap_at are used up */
 	struct block_run *used;         /* in the order they were taken */
 	size_t nused, used_cap;
-	uint64_t taken; /* blocks of used */
+	struct block_run *given; /* back: of used each once, and maybe used again */
+	size_t ngiven, given_cap;
+	uint64_t taken; /* blocks of used without those of given */
 };
 
 /* The value of attributes that lies in an inode of its own. */
@@ -85,6 +87,14 @@ int build_take(struct build *b, uint64_t want, uint64_t min_gap, struct block_ru
 int build_take_whole(struct build *b, uint64_t len, uint64_t *ret);
 
 int build_note_used(struct build *b, struct block_run r);
+
+/* What was taken is a gap from now on. */
+int build_give(struct build *b, struct block_run r);
+
+/* Everything that is in use, in ascending runs with something between them; the caller frees
+ * them.  The space has none of it afterwards. */
+int build_used(struct build *b, struct block_run **ret, size_t *n);
+
 int build_add_gap(struct build *b, struct block_run r);
 
 /* Heads have their true length now: what was kept for them in vain is free. */

@@ -335,7 +335,7 @@ static int start_space(struct build *b)
 		return rc;
 	}
 	b->space.cursor = b->z.first;
-	b->space.ngaps = b->space.nused = b->space.gap_at = 0;
+	b->space.ngaps = b->space.nused = b->space.ngiven = b->space.gap_at = 0;
 	b->space.taken = 0;
 	return place_contents(b);
 }

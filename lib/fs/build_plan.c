@@ -269,33 +269,20 @@ static int fit_size(struct build *b)
 
 /* ---- the whole ---- */
 
-static int by_start(const void *a, const void *b)
-{
-	const struct block_run *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 /* What is used, for the bitmaps. */
-static void hand_over_used(struct build *b)
+static int hand_over_used(struct build *b)
 {
-	struct build_space *s = &b->space;
-	size_t n = 0;
+	struct block_run *used;
+	size_t n;
+	int rc = build_used(b, &used, &n);
 
-	qsort(s->used, s->nused, sizeof(*s->used), by_start);
-	for (size_t i = 0; i < s->nused; i++) {
-		if (s->used[i].len == 0)
-			continue;
-		if (n != 0 && s->used[n - 1].start + s->used[n - 1].len == s->used[i].start)
-			s->used[n - 1].len += s->used[i].len;
-		else
-			s->used[n++] = s->used[i];
-	}
-	b->l.used = s->used;
+	if (rc < 0)
+		return rc;
+	free(b->l.used);
+	b->l.used = used;
 	b->l.used_count = (unsigned)n;
-	b->l.used_cap = s->used_cap;
-	s->used = NULL;
-	s->nused = s->used_cap = 0;
+	b->l.used_cap = n;
+	return 0;
 }
 
 static int count_dirs(struct build *b)
@@ -325,9 +312,10 @@ static int finish(struct build *b)
 	if (rc == 0) {
 		choose_generations(b);
 		build_quota_count(b);
-		hand_over_used(b);
-		rc = create_count(&b->l, b->diag);
+		rc = hand_over_used(b);
 	}
+	if (rc == 0)
+		rc = create_count(&b->l, b->diag);
 	b->l.super.s_mmp_block = le64_make(b->l.mmp);
 	b->bill.blocks = b->l.geom.blocks;
 	b->bill.free = b->bill.blocks - MIN(b->bill.blocks, in_use(b));

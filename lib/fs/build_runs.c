@@ -175,6 +175,7 @@ int build_space(struct build *b, struct build_inode *inode)
 		return build_place_runs(b, inode);
 	inode->waiting = true;
 	inode->next_waiting = NULL;
+	inode->prev_waiting = b->last_waiting;
 	if (b->last_waiting != NULL)
 		b->last_waiting->next_waiting = inode;
 	else

@@ -32,7 +32,7 @@ static int append(struct build *b, struct block_run **v, size_t *n, size_t *cap,
 {
 	if (r.len == 0)
 		return 0;
-	if (*n != 0 && (*v)[*n - 1].start + (*v)[*n - 1].len == r.start) {
+	if (*n != 0 && (*v)[*n - 1].len != 0 && (*v)[*n - 1].start + (*v)[*n - 1].len == r.start) {
 		(*v)[*n - 1].len += r.len;
 		return 0;
 	}
@@ -53,6 +53,16 @@ int build_add_gap(struct build *b, struct block_run r)
 	struct build_space *s = &b->space;
 
 	return append(b, &s->gaps, &s->ngaps, &s->gaps_cap, r);
+}
+
+int build_give(struct build *b, struct block_run r)
+{
+	struct build_space *s = &b->space;
+	int rc = append(b, &s->given, &s->ngiven, &s->given_cap, r);
+
+	if (rc == 0)
+		s->taken -= r.len;
+	return rc < 0 ? rc : build_add_gap(b, r);
 }
 
 /* Moves the cursor out of a head; how many blocks are free there until the next head, up to
@@ -142,32 +152,90 @@ int build_free_heads(struct build *b)
 	return rc;
 }
 
+/* ---- what is in use ---- */
+
+/* A place from which on something is used once more, or once less. */
+struct edge {
+	uint64_t at;
+	int by;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static size_t put_edges(const struct block_run *v, size_t n, int by, struct edge *to)
+{
+	for (size_t i = 0; i < n; i++) {
+		to[2 * i] = (struct edge){v[i].start, by};
+		to[2 * i + 1] = (struct edge){v[i].start + v[i].len, -by};
+	}
+	return 2 * n;
+}
+
+int build_used(struct build *b, struct block_run **ret, size_t *n)
+{
+	struct build_space *s = &b->space;
+	size_t count = 0, cap = 0, total = 2 * (s->nused + s->ngiven);
+	struct edge *e = mem_array(total, sizeof(*e), SIZE_MAX, b->diag);
+	struct block_run *v = NULL;
+	int depth = 0, rc = e == NULL ? -ENOMEM : 0;
+
+	if (rc < 0)
+		return rc;
+	put_edges(s->given, s->ngiven, -1, e + put_edges(s->used, s->nused, 1, e));
+	qsort(e, total, sizeof(*e), by_place);
+	for (size_t i = 0; i + 1 < total && rc == 0; i++) {
+		depth += e[i].by;
+		if (depth > 0)
+			rc = append(b, &v, &count, &cap,
+				    (struct block_run){e[i].at, e[i + 1].at - e[i].at});
+	}
+	free(e);
+	if (rc < 0) {
+		free(v);
+		return rc;
+	}
+	s->nused = s->ngiven = 0;
+	*ret = v;
+	*n = count;
+	return 0;
+}
+
+/* ---- copies ---- */
+
+static int copy_runs(struct block_run **to, size_t *n, size_t *cap, const struct block_run *from,
+		     size_t nfrom)
+{
+	if (mem_grow((void **)to, cap, nfrom, sizeof(*from)) < 0)
+		return -ENOMEM;
+	if (nfrom != 0)
+		memcpy(*to, from, nfrom * sizeof(*from));
+	*n = nfrom;
+	return 0;
+}
+
 int build_space_copy(struct build_space *to, const struct build_space *from)
 {
-	struct block_run *gaps = to->gaps, *used = to->used;
-	size_t gaps_cap = to->gaps_cap, used_cap = to->used_cap;
+	int rc = copy_runs(&to->gaps, &to->ngaps, &to->gaps_cap, from->gaps, from->ngaps);
 
-	if (mem_grow((void **)&gaps, &gaps_cap, from->ngaps, sizeof(*gaps)) < 0)
-		return -ENOMEM;
-	to->gaps = gaps;
-	to->gaps_cap = gaps_cap;
-	if (mem_grow((void **)&used, &used_cap, from->nused, sizeof(*used)) < 0)
-		return -ENOMEM;
-	if (from->ngaps != 0)
-		memcpy(gaps, from->gaps, from->ngaps * sizeof(*gaps));
-	if (from->nused != 0)
-		memcpy(used, from->used, from->nused * sizeof(*used));
-	*to = *from;
-	to->gaps = gaps;
-	to->gaps_cap = gaps_cap;
-	to->used = used;
-	to->used_cap = used_cap;
-	return 0;
+	if (rc == 0)
+		rc = copy_runs(&to->used, &to->nused, &to->used_cap, from->used, from->nused);
+	if (rc == 0)
+		rc = copy_runs(&to->given, &to->ngiven, &to->given_cap, from->given, from->ngiven);
+	to->cursor = from->cursor;
+	to->gap_at = from->gap_at;
+	to->taken = from->taken;
+	return rc;
 }
 
 void build_space_free(struct build_space *s)
 {
 	free(s->gaps);
 	free(s->used);
+	free(s->given);
 	*s = (struct build_space){0};
 }

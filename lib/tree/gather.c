@@ -93,21 +93,23 @@ static int add_name(struct gather *g, struct build_inode *dir, const char *name,
 
 /* The name goes: with it an inode that has no other, and all that is below a folder.  The struct
  * stays in its folder's row without an inode until gather_finish. */
-static void drop_name(struct gather *g, struct build_name *x)
+static int drop_name(struct gather *g, struct build_name *x)
 {
 	struct gather_node *n = node_of(x->inode);
+	int rc = 0;
 
 	hash_remove(&g->names, &x->node);
 	x->inode = NULL;
 	if (--n->names != 0)
-		return;
-	for (uint32_t i = 0; i < n->i.nnames; i++) {
+		return 0;
+	for (uint32_t i = 0; i < n->i.nnames && rc == 0; i++) {
 		if (n->i.names[i]->inode != NULL)
-			drop_name(g, n->i.names[i]);
+			rc = drop_name(g, n->i.names[i]);
 	}
-	if (n->has_contents)
-		build_forget(g->b, &n->i);
+	if (n->has_contents && rc == 0)
+		rc = build_forget(g->b, &n->i);
 	n->has_contents = false;
+	return rc;
 }
 
 /* The name that the entry takes is free afterwards, or a folder that the entry describes anew. */
@@ -124,8 +126,7 @@ static int make_way(struct gather *g, const struct tree_source *s, const struct 
 		return 0;
 	if (old->source == g->source && (S_ISDIR(old->i.mode) || S_ISDIR(e->mode)))
 		return refuse(g, -EEXIST, e->path, "it is there already, as something else");
-	drop_name(g, x);
-	return 0;
+	return drop_name(g, x);
 }
 
 /* ---- attributes ---- */

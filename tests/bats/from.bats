@@ -116,6 +116,42 @@ t"
 	has "$out" 2446
 }
 
+# replaced FILE BYTES: an archive of 4,000 files of up to so many bytes, two thirds of which come again, the last first,
+# and are shorter or longer then.
+replaced() {
+	python3 - "$1" "$2" <<-'EOF'
+		import io, sys, tarfile
+		archive = tarfile.open(sys.argv[1], "w")
+		def add(i, size):
+		    info = tarfile.TarInfo("f%d" % i)
+		    info.size = size
+		    archive.addfile(info, io.BytesIO((b"%d " % (i * size + size)) * (size // 2 + 1)))
+		most = int(sys.argv[2])
+		for i in range(4000):
+		    add(i, i * 7919 % most)
+		for i in reversed(range(4000)):
+		    if i % 3 != 0:
+		        add(i, i * 104729 % most)
+		archive.close()
+	EOF
+}
+
+@test "files of an archive that come again leave their blocks to others" {
+	need_json
+	local most
+	for most in 3000 50000; do
+		replaced a.tar $most
+		x 0 create -f --size min --from a.tar a.img
+		clean a.img
+		rm -rf out t
+		x 0 get -R a.img out
+		rmdir out/lost+found
+		mkdir t
+		tar -xf a.tar -C t
+		diff -r t out
+	done
+}
+
 @test "another name of a file cannot be that of the tree itself" {
 	printf '#spec 1\n./a type=file data=a\n. hard=a\n' >a.spec
 	x 5 create --size auto --from a.spec a.img

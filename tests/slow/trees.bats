@@ -50,3 +50,18 @@ same_size() {
 	same_size names.spec
 	x 0 stat a.img:/d/name-199999
 }
+
+@test "100,000 files that come again in the opposite order take no longer than others" {
+	need_json
+	python3 - <<-'EOF'
+		import io, tarfile
+		archive = tarfile.open("a.tar", "w")
+		for i in list(range(100000)) + list(reversed(range(100000))):
+		    info = tarfile.TarInfo("f%d" % i)
+		    info.size = 1
+		    archive.addfile(info, io.BytesIO(b"x"))
+		archive.close()
+	EOF
+	timeout 30 "$EXTKIT" create -q --size auto --from a.tar a.img
+	clean a.img
+}
