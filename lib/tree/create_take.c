@@ -134,14 +134,28 @@ static int add_entry(struct making *m, struct tree_source *s, struct tree_entry 
 	return rc;
 }
 
+/* Contents that could not be had: no part of them stays when the caller would go on, nor does the
+ * name.  Other names that the file has are of an empty one, as they came. */
+static int drop(struct making *m, struct gather_node *n, const char *path)
+{
+	int rc = n->has_contents ? build_forget(m->b, &n->i) : 0;
+
+	n->has_contents = false;
+	n->i.size = n->i.inside_bytes = 0;
+	return rc < 0 ? rc : gather_drop(&m->g, path);
+}
+
 int making_entry(void *arg, struct tree_source *s, struct tree_entry *e)
 {
 	struct making *m = arg;
 	struct gather_node *n;
 	int rc = add_entry(m, s, e, &n);
 
-	if (rc == 0 && n != NULL)
+	if (rc == 0 && n != NULL) {
 		rc = take_contents(m, s, n, e);
+		if (rc < 0 && drop(m, n, e->path) < 0)
+			return -ENOMEM;
+	}
 	return rc == -ERANGE ? -EINVAL : rc;
 }
 

@@ -336,6 +336,13 @@ int gather_add(struct gather *g, const struct tree_source *s, const struct tree_
 	return *e->path != '\0' ? add_inode(g, s, e, ret) : set_attributes(g, g->root, e);
 }
 
+int gather_drop(struct gather *g, const char *path)
+{
+	struct build_name *x = find_path(g, path);
+
+	return x != NULL ? drop_name(g, x) : 0;
+}
+
 int gather_begin(struct gather *g)
 {
 	g->root = new_node(g, S_IFDIR | 0755);

@@ -42,6 +42,9 @@ void gather_end(struct gather *g);
 int gather_add(struct gather *g, const struct tree_source *s, const struct tree_entry *e,
 	       struct gather_node **ret);
 
+/* The name that was added last goes again, with what it alone led to. */
+int gather_drop(struct gather *g, const char *path);
+
 /* Seconds that the inodes can hold; others are -ERANGE. */
 void gather_times(const struct gather *g, int64_t *least, int64_t *most);
 

@@ -166,6 +166,11 @@ static int take_numbers(struct reader *r, struct tree_entry *e)
 	e->mode = archive_entry_mode(a);
 	e->uid = (uint32_t)uid;
 	e->gid = (uint32_t)gid;
+	if (S_ISREG(e->mode) && !archive_entry_size_is_set(a))
+		return diag_set(r->s.diag, -EINVAL,
+				"archive %s: '%.160s': its size is told only behind its contents, "
+				"and what comes through a pipe is read once",
+				r->s.name, e->path);
 	if (S_ISREG(e->mode)) {
 		e->size = (uint64_t)size;
 		e->has_contents = e->size != 0;
@@ -221,6 +226,7 @@ static int take(struct reader *r, struct tree_entry *e)
 			e->mode = S_IFREG;
 			e->size = (uint64_t)archive_entry_size(r->entry);
 			e->has_contents = true;
+			r->data_end = e->size;
 		}
 		return rc;
 	}
@@ -271,11 +277,27 @@ static int next_block(struct reader *r)
 		r->block_len = 0;
 		return 0;
 	}
-	if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
+	if (rc != ARCHIVE_OK) /* a warning is one of a wrong checksum */
 		return bad(r, "contents");
 	r->block = p;
 	r->block_at = (uint64_t)off;
 	return 0;
+}
+
+/* Behind the last byte a checksum may follow. */
+static int finish(struct reader *r)
+{
+	int rc = 0;
+
+	while (!r->at_end && rc == 0) {
+		rc = next_block(r);
+		if (rc == 0 && r->block_len != 0)
+			rc = diag_set(r->s.diag, -EINVAL,
+				      "archive %s: '%.160s' goes on behind the size its header "
+				      "tells",
+				      r->s.name, str_text(&r->path));
+	}
+	return rc;
 }
 
 static int archive_read(struct tree_source *s, uint64_t token, uint64_t off, void *buf, size_t len)
@@ -312,7 +334,7 @@ static int archive_read(struct tree_source *s, uint64_t token, uint64_t off, voi
 		off += n;
 		len -= n;
 	}
-	return 0;
+	return off >= r->data_end && off == r->block_at + r->block_len ? finish(r) : 0;
 }
 
 static void archive_close_source(struct tree_source *s)
@@ -349,7 +371,7 @@ int tree_open_archive(const char *name, struct diag *d, struct tree_source **ret
 	archive_read_support_format_tar(r->a);
 	archive_read_support_format_gnutar(r->a);
 	archive_read_support_format_cpio(r->a);
-	archive_read_support_format_zip_streamable(r->a);
+	archive_read_support_format_zip(r->a);
 	archive_read_support_format_7zip(r->a);
 	archive_read_support_format_xar(r->a);
 	archive_read_support_format_iso9660(r->a);

@@ -116,6 +116,65 @@ t"
 	has "$out" 2446
 }
 
+# zips: a.zip of files a, b and c; told.zip, where a's checksum is another's; late.zip, written to a pipe, where sizes
+# stand behind contents.
+zips() {
+	python3 - <<-'EOF'
+		import io, struct, zipfile
+		class Pipe(io.RawIOBase):
+		    def __init__(self): self.bytes = bytearray()
+		    def writable(self): return True
+		    def write(self, data): self.bytes += data; return len(data)
+		def fill(to, how):
+		    with zipfile.ZipFile(to, "w", how) as z:
+		        for name in "abc":
+		            z.writestr(name, name * 100000)
+		for name, how in ("a.zip", zipfile.ZIP_DEFLATED), ("stored.zip", zipfile.ZIP_STORED):
+		    fill(name, how)
+		    data = bytearray(open(name, "rb").read())
+		    at = data.index(b"PK\1\2")
+		    for place in 14, at + 16:
+		        struct.pack_into("<I", data, place, 0x12345678)
+		    open("bad-" + name, "wb").write(data)
+		pipe = Pipe()
+		fill(pipe, zipfile.ZIP_DEFLATED)
+		open("late.zip", "wb").write(pipe.bytes)
+	EOF
+}
+
+@test "files of a zip archive have the sizes that its directory tells, or are refused" {
+	need_json
+	zips
+	local from
+	for from in a.zip stored.zip late.zip; do
+		x 0 create -f --size auto --from $from a.img
+		x 0 cat a.img:/b
+		equal "$(printf %s "$out" | tr -d b | wc -c) ${#out}" "0 100000"
+	done
+	run -2 --separate-stderr "$EXTKIT" create -f --size auto --from - b.img < <(cat late.zip)
+	has "$stderr" "'a': its size is told only behind its contents"
+	[ ! -e b.img ]
+}
+
+@test "contents whose checksum is wrong are refused, or left out while the rest goes on" {
+	need_json
+	zips
+	local from
+	for from in bad-a.zip bad-stored.zip; do
+		x 2 create --size auto --from $from a.img
+		has "$err" "bad CRC"
+		[ ! -e a.img ]
+		x 8 create --size auto --keep-going --from $from a.img
+		has "$out" "bad CRC"
+		clean a.img
+		x 0 ls a.img
+		equal "$(tr '\n' ' ' <<<"$out")" "b c lost+found "
+		x 0 cat a.img:/b
+		equal "$(printf %s "$out" | tr -d b | wc -c) ${#out}" "0 100000"
+		rm a.img
+	done
+}
+
 # replaced FILE BYTES: an archive of 4,000 files of up to so many bytes, two thirds of which come again, the last first,
 # and are shorter or longer then.
 replaced() {
