@@ -24,6 +24,10 @@
 
 #define BLOCK ((size_t)1 << 16) /* of reads of the host */
 
+/* Numbers of devices that inodes have room for. */
+#define MAJOR_MOST 0xfffu
+#define MINOR_MOST 0xfffffu
+
 struct reader {
 	struct tree_source s;
 	struct archive *a;
@@ -152,6 +156,21 @@ static void take_times(struct reader *r, struct tree_entry *e)
 		e->crtime = time_of(archive_entry_birthtime(a), archive_entry_birthtime_nsec(a));
 }
 
+static int take_device(struct reader *r, struct tree_entry *e)
+{
+	uint64_t major = archive_entry_rdevmajor(r->entry),
+		 minor = archive_entry_rdevminor(r->entry);
+
+	if (major > MAJOR_MOST || minor > MINOR_MOST)
+		return diag_set(r->s.diag, -EINVAL,
+				"archive %s: '%.160s': device %llu,%llu: at most %u,%u can be kept",
+				r->s.name, e->path, (unsigned long long)major,
+				(unsigned long long)minor, MAJOR_MOST, MINOR_MOST);
+	e->dev_major = (uint32_t)major;
+	e->dev_minor = (uint32_t)minor;
+	return 0;
+}
+
 static int take_numbers(struct reader *r, struct tree_entry *e)
 {
 	struct archive_entry *a = r->entry;
@@ -175,11 +194,7 @@ static int take_numbers(struct reader *r, struct tree_entry *e)
 		e->size = (uint64_t)size;
 		e->has_contents = e->size != 0;
 	}
-	if (S_ISCHR(e->mode) || S_ISBLK(e->mode)) {
-		e->dev_major = (uint32_t)archive_entry_rdevmajor(a);
-		e->dev_minor = (uint32_t)archive_entry_rdevminor(a);
-	}
-	return 0;
+	return S_ISCHR(e->mode) || S_ISBLK(e->mode) ? take_device(r, e) : 0;
 }
 
 static int take_flags(struct reader *r, struct tree_entry *e)

@@ -175,6 +175,23 @@ zips() {
 	done
 }
 
+@test "devices of an archive whose numbers no inode holds are refused" {
+	need_json
+	local numbers
+	for numbers in 4096,1 5000,1 8,1048576; do
+		python3 - "$numbers" <<-'EOF'
+			import sys, tarfile
+			with tarfile.open("a.tar", "w") as archive:
+			    info = tarfile.TarInfo("d")
+			    info.type = tarfile.CHRTYPE
+			    info.devmajor, info.devminor = map(int, sys.argv[1].split(","))
+			    archive.addfile(info)
+		EOF
+		x 2 create --size auto --from a.tar a.img
+		has "$err" "'d': device $numbers: at most 4095,1048575 can be kept"
+	done
+}
+
 # replaced FILE BYTES: an archive of 4,000 files of up to so many bytes, two thirds of which come again, the last first,
 # and are shorter or longer then.
 replaced() {
