@@ -35,12 +35,11 @@ struct level {
 	uint32_t n;
 };
 
-static struct extent *list_extents(const struct build_inode *inode, uint32_t n, struct diag *d)
+static void list_extents(const struct build_inode *inode, struct extent *e)
 {
-	struct extent *e = mem_array(n + 1, sizeof(*e), MEM_CAP, d);
 	uint32_t at = 0;
 
-	for (uint32_t i = 0; e != NULL && i < inode->nruns; i++) {
+	for (uint32_t i = 0; i < inode->nruns; i++) {
 		const struct build_run *r = &inode->runs[i];
 
 		for (uint32_t off = 0; off < r->len; off += EXTENT_MAX_WRITTEN)
@@ -49,7 +48,6 @@ static struct extent *list_extents(const struct build_inode *inode, uint32_t n, 
 						  {r->pblk + off},
 						  false};
 	}
-	return e;
 }
 
 /* Fills a node with leaves, or with what the level below is. */
@@ -126,13 +124,19 @@ static int write_level(struct tree *t, const struct extent *e, struct extent_ind
 static int map_extents(struct tree *t, struct inode_rec *r)
 {
 	struct extent_node *root = (struct extent_node *)(void *)r->block;
+	struct extent few[EXTENT_ROOT_ENTRIES], *many = NULL, *e = few;
 	uint32_t n = count_extents(t->inode);
-	struct extent *e = list_extents(t->inode, n, t->b->diag);
 	struct extent_index *nodes = NULL;
 	unsigned depth = 0;
-	int rc = e == NULL ? -ENOMEM : 0;
+	int rc = 0;
 
 	r->flags |= INODE_EXTENTS;
+	if (n > ARRAY_SIZE(few)) {
+		e = many = mem_array(n, sizeof(*many), MEM_CAP, t->b->diag);
+		if (many == NULL)
+			return -ENOMEM;
+	}
+	list_extents(t->inode, e);
 	while (rc == 0 && n > EXTENT_ROOT_ENTRIES) {
 		rc = write_level(t, depth == 0 ? e : NULL, &nodes, &n, depth);
 		depth++;
@@ -141,7 +145,7 @@ static int map_extents(struct tree *t, struct inode_rec *r)
 		extent_node_init(root, EXTENT_ROOT_ENTRIES, depth);
 		fill_node(root, e, nodes, n);
 	}
-	free(e);
+	free(many);
 	free(nodes);
 	return rc;
 }
