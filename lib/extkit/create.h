@@ -50,15 +50,14 @@ struct ek_create_options {
 	uint64_t journal_bytes;    /* 0: by size */
 	const char *features; /* changes to the default: "orphan_file,^resize_inode"; or NULL */
 	const char *label;    /* up to 16 bytes, or NULL */
-	const char
-	    *uuid; /* "xxxxxxxx-xxxx-...", "random" or "clear"; NULL: from seed, else random */
-	const char *seed;   /* any text: UUID and hash seed follow from it; or NULL */
-	struct ek_time now; /* 0: the host's clock */
-	const char *type;   /* "ext2", "ext3" or "ext4"; NULL: ext4 */
-	const char *compat; /* a reader that must know all features: "linux-4.9", "grub-2.06",
-			     * "e2fsprogs-1.42"; or NULL */
-	const char *hash;   /* of indexed folders: "legacy", "half_md4", "tea"; NULL: half_md4 */
-	const char *errors; /* what a mount does: "continue", "remount-ro", "panic"; or NULL */
+	const char *uuid;     /* "xxxxxxxx-xxxx-...", "random", "clear"; NULL: as seed has it */
+	const char *seed;     /* any text: UUID and hash seed follow from it; or NULL */
+	struct ek_time now;   /* 0: the host's clock */
+	const char *type;     /* "ext2", "ext3" or "ext4"; NULL: ext4 */
+	const char *compat;   /* a reader that must know all features: "linux-4.9", "grub-2.06",
+			       * "e2fsprogs-1.42"; or NULL */
+	const char *hash;     /* of indexed folders: "legacy", "half_md4", "tea"; NULL: half_md4 */
+	const char *errors;   /* what a mount does: "continue", "remount-ro", "panic"; or NULL */
 	const char *mount_options; /* to begin with, up to 63 bytes; or NULL */
 	const char *journal_path;  /* of a journal device, of which the filesystem becomes a user;
 				    * NULL: the journal lies inside */
