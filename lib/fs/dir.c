@@ -363,7 +363,7 @@ static int add(struct task *t, struct ek_inode *dir, const struct new_entry *e)
 }
 
 int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
-	    const struct ek_inode *target)
+	    struct ek_inode *target)
 {
 	struct new_entry e = {name, len, target->ino.v, type_of(target), false};
 	ek_inum ino;
@@ -380,6 +380,7 @@ int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len
 		return rc;
 	names_note(dir->img->names, dir, name, len, target->ino);
 	changed(dir);
+	target->entry_in = dir->ino;
 	return inode_mark_dirty(t, dir, MARK_DIR);
 }
 

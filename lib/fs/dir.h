@@ -50,7 +50,7 @@ int dir_lookup(struct task *t, struct ek_inode *dir, const char *name, uint32_t 
  * indexed as Linux does it (linear scan for the first block with room, index at the second block).
  * Sets the folder's times and marks it dirty (site DIR) once. */
 int dir_add(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
-	    const struct ek_inode *target);
+	    struct ek_inode *target);
 
 /* Removes the entry and sets the folder's times; -ENOENT.  The caller marks the folder dirty. */
 int dir_remove(struct task *t, struct ek_inode *dir, const char *name, uint32_t len);

@@ -308,11 +308,8 @@ int image_sync(struct task *t)
 		return 0;
 	count(&img->counters, COUNTER_SYNC_FS, 1);
 	rc = jnl_commit_running(img->jnl);
-	if (rc >= 0 && jnl_is_none(img->jnl)) {
-		rc = buf_flush(img->cache);
-		if (rc == 0)
-			rc = dev_flush(img->dev);
-	}
+	if (rc >= 0 && jnl_is_none(img->jnl))
+		rc = dev_flush(img->dev);
 	return rc < 0 ? rc : 0;
 }
 

@@ -45,6 +45,7 @@ struct ek_inode {
 	struct mb_inode mb;
 	uint64_t reserved; /* clusters reserved by delayed allocation */
 	struct jnl_inode jinode;
+	ek_inum entry_in; /* the folder with a name of it that no fsync has written yet, or 0 */
 	uint32_t sync_tid, datasync_tid; /* last transaction with a change of this inode */
 	struct list orphan;              /* on img->orphans */
 	uint32_t orphan_slot;            /* slot in the orphan file, ~0 when on the list */
@@ -78,6 +79,9 @@ int inode_mark_dirty(struct task *t, struct ek_inode *inode, enum mark_site site
 
 /* The same, not counted as a mark: orphan links and deletion times. */
 int inode_store(struct task *t, struct ek_inode *inode);
+
+/* Without a journal, what fsync makes durable of the inode and of the way to it, but for data. */
+int inode_write_home(struct task *t, struct ek_inode *inode);
 
 /* Raw table slot for changes of in-inode xattrs: read view, and mutable bytes under a handle. */
 int inode_raw_view(struct ek_inode *inode, struct buf **buf, const void **ret);

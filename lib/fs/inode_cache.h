@@ -33,6 +33,9 @@ void inode_cache_trim(struct ek_image *img);
 /* The inode if it is in memory, without a reference. */
 struct ek_inode *inode_cached(struct ek_image *img, ek_inum ino);
 
+/* The block of the table that has the inode, if it is cached; else NULL. */
+struct buf *inode_slot_cached(const struct ek_inode *inode);
+
 /* An empty object, with one reference, for an inode number just allocated. */
 int inode_make(struct ek_image *img, ek_inum ino, struct ek_inode **ret);
 

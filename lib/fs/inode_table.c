@@ -50,14 +50,20 @@ static void encode_stale(void *ctx, struct buf *b, uint32_t first)
 	}
 }
 
-void inode_settle(struct ek_inode *inode)
+struct buf *inode_slot_cached(const struct ek_inode *inode)
 {
 	uint32_t off;
+
+	return buf_find(inode->img->cache, table_block(inode->img, inode->ino, &off));
+}
+
+void inode_settle(struct ek_inode *inode)
+{
 	struct buf *b;
 
 	if ((inode->state & INODE_STATE_STALE) == 0)
 		return;
-	b = buf_find(inode->img->cache, table_block(inode->img, inode->ino, &off));
+	b = inode_slot_cached(inode);
 	if (b != NULL) /* else the journal gave up, and nothing of this will be written */
 		buf_catch_up(b);
 }

@@ -153,6 +153,8 @@ static int move(struct task *t, struct end *from, struct end *to)
 		      : dir_add(t, to->dir, to->name, to->len, from->inode);
 	if (rc < 0)
 		return rc;
+	if (from->inode->entry_in.v != 0)
+		from->inode->entry_in = to->dir->ino;
 	from->inode->rec.ctime = inode_change_now(from->inode);
 	rc = inode_mark_dirty(t, from->inode, MARK_LINK);
 	if (rc == 0)

@@ -14,29 +14,6 @@
 #include "journal/log.h"
 #include "journal/tx.h"
 
-static int by_block(const void *x, const void *y)
-{
-	const struct jbuf *a = *(struct jbuf *const *)x, *b = *(struct jbuf *const *)y;
-
-	return a->buf->pblk.v < b->buf->pblk.v ? -1 : a->buf->pblk.v > b->buf->pblk.v;
-}
-
-static int write_home(struct jnl *j, struct jbuf **jbs, size_t n)
-{
-	int rc = 0, done;
-
-	qsort(jbs, n, sizeof(*jbs), by_block);
-	bioq_plug(j->cfg.bioq);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		struct buf *b = jbs[i]->buf;
-
-		rc = jnl_write(j, b->pblk.v << j->block_bits, b->data, BIO_META | BIO_SYNC);
-	}
-	bioq_unplug(j->cfg.bioq);
-	done = jnl_wait(j);
-	return rc < 0 ? rc : done;
-}
-
 static size_t cp_count(const struct tx *tx)
 {
 	size_t n = 0;
@@ -46,12 +23,12 @@ static size_t cp_count(const struct tx *tx)
 	return n;
 }
 
-static size_t collect(struct tx *tx, struct jbuf **out)
+static size_t collect(struct tx *tx, struct buf **out)
 {
 	size_t n = 0;
 
 	list_for_each (p, &tx->cp)
-		out[n++] = list_entry(p, struct jbuf, cp_link);
+		out[n++] = list_entry(p, struct jbuf, cp_link)->buf;
 	return n;
 }
 
@@ -59,28 +36,29 @@ static size_t collect(struct tx *tx, struct jbuf **out)
 static int bring_home(struct jnl *j, size_t txs)
 {
 	struct list *p = j->committed.next;
-	struct jbuf **jbs = NULL;
+	struct buf **bufs = NULL;
 	size_t n = 0, cap = 0;
 	int rc;
 
 	for (size_t i = 0; i < txs; i++, p = p->next)
 		n += cp_count(list_entry(p, struct tx, link));
-	if (mem_grow((void **)&jbs, &cap, MAX(n, (size_t)1), sizeof(*jbs)) < 0)
+	if (mem_grow((void **)&bufs, &cap, MAX(n, (size_t)1), sizeof(*bufs)) < 0)
 		return diag_set(j->cfg.diag, -ENOMEM, "out of memory to sort %zu buffers", n);
 	n = 0;
 	p = j->committed.next;
 	for (size_t i = 0; i < txs; i++, p = p->next)
-		n += collect(list_entry(p, struct tx, link), jbs + n);
+		n += collect(list_entry(p, struct tx, link), bufs + n);
 	j->phase = JNL_LOGGING;
-	rc = write_home(j, jbs, n);
+	buf_sort(bufs, n);
+	rc = jnl_write_bufs(j, bufs, n, BIO_META | BIO_SYNC);
 	j->phase = JNL_OPEN;
 	for (size_t i = 0; i < n && rc == 0; i++)
-		jbuf_end(j, jbs[i], false);
+		jbuf_end(j, bufs[i]->jnl, false);
 	for (size_t i = 0; i < txs && rc == 0; i++) {
 		jnl_count(j, COUNTER_CHECKPOINT_STATS, 1);
 		tx_drop(j, list_first(&j->committed, struct tx, link));
 	}
-	free(jbs);
+	free(bufs);
 	return rc < 0 ? jnl_abort(j, rc) : 0;
 }
 
@@ -200,9 +178,10 @@ int jnl_checkpoint(struct jnl *j, bool all)
 int jnl_write_home(struct jnl *j)
 {
 	size_t n = 0;
+	int rc;
 
 	if (jnl_is_none(j))
-		return 0;
+		return none_write_home(j);
 	if (j->open != 0 || j->phase != JNL_OPEN)
 		return diag_set(j->cfg.diag, -EBUSY, "journal: handles are open at a sync");
 	if (jnl_usable(j) < 0)
@@ -213,5 +192,7 @@ int jnl_write_home(struct jnl *j)
 			break;
 		n++;
 	}
-	return n != 0 ? bring_home(j, n) : 0;
+	rc = n != 0 ? bring_home(j, n) : 0;
+	jnl_clean_home(j);
+	return rc;
 }

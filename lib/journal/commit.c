@@ -131,6 +131,8 @@ static void to_checkpoint(struct jnl *j, struct tx *tx)
 		jb->tx = NULL;
 		jb->cp = tx;
 		list_append(&tx->cp, &jb->cp_link);
+		if (!jb->data) /* that is in the file's own folios */
+			jnl_dirtied_home(j, jb->buf);
 	}
 	while (!list_empty(&tx->forgotten)) {
 		struct jbuf *jb = list_first(&tx->forgotten, struct jbuf, link);

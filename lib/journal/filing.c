@@ -69,8 +69,7 @@ static void file(struct handle *h, struct jbuf *jb)
 	h->credits--;
 	h->dirtied++;
 	revokes_cancel(&h->jnl->revokes, b->pblk.v);
-	b->flags &= ~(unsigned)BUF_DIRTY;
-	list_remove(&b->dirty);
+	buf_taken(b);
 }
 
 int tx_dirty(struct handle *h, struct buf *b)

@@ -90,7 +90,8 @@ struct jnl {
 	int io_error;          /* of our own bios since the last jnl_wait */
 	uint32_t reserved;     /* credits of reserved handles that have not started */
 	struct pool handles, txs, jbufs;
-	struct list waiting; /* callbacks of kind none */
+	struct list waiting;       /* callbacks of kind none */
+	struct ek_time home_since; /* when the device's first page became dirty, or 0 */
 
 	/* The log. */
 	unsigned block_bits;
@@ -173,6 +174,19 @@ int jnl_write(struct jnl *j, uint64_t place, const void *data, unsigned flags);
 
 /* The same for the log. */
 int jnl_write_log(struct jnl *j, uint64_t place, const void *data, unsigned flags);
+
+/* Writes n buffers, sorted by block, home as one plugged row of bios with flags, and
+ * waits. */
+int jnl_write_bufs(struct jnl *j, struct buf **bufs, size_t n, unsigned flags);
+
+/* b is dirty on the device from now on, as far as Linux's page cache of it goes. */
+void jnl_dirtied_home(struct jnl *j, struct buf *b);
+
+/* The device was synced as a whole. */
+void jnl_clean_home(struct jnl *j);
+
+/* none.c: writes home all that is dirty. */
+int none_write_home(struct jnl *j);
 
 /* Waits for everything in the queues, runs the callbacks of others, and returns the first error of
  * ours: theirs are not the journal's concern. */

@@ -278,8 +278,17 @@ int jnl_tick(struct jnl *j);
 int jnl_checkpoint(struct jnl *j, bool all);
 
 /* Writes home what committed transactions hold, as a sync of the device does; the tail in the log
- * stays where it is until room is needed.  -EBUSY while handles are open. */
+ * stays where it is until room is needed.  -EBUSY while handles are open.  Kind none: all that is
+ * dirty. */
 int jnl_write_home(struct jnl *j);
+
+/* When the first block became dirty on the device after it was last written home as a whole; 0:
+ * nothing is.  Linux's flusher writes it when it is old enough. */
+struct ek_time jnl_home_since(const struct jnl *j);
+
+/* Kind none, for fsync: writes home the dirty buffers that inode ino owns; b, if it is dirty. */
+int jnl_write_owned(struct jnl *j, uint32_t ino);
+int jnl_write_one(struct jnl *j, struct buf *b);
 
 /* True when the commit of tid is still to come and will flush the device: who waits for it needs no
  * flush of his own. */

@@ -127,6 +127,38 @@ int jnl_write_log(struct jnl *j, uint64_t place, const void *data, unsigned flag
 	return put(j, jnl_external(j) ? j->cfg.log_bioq : j->cfg.bioq, place, data, flags);
 }
 
+int jnl_write_bufs(struct jnl *j, struct buf **bufs, size_t n, unsigned flags)
+{
+	int rc = 0, done;
+
+	bioq_plug(j->cfg.bioq);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = jnl_write(j, bufs[i]->pblk.v << j->block_bits, bufs[i]->data, flags);
+	bioq_unplug(j->cfg.bioq);
+	done = jnl_wait(j);
+	return rc < 0 ? rc : done;
+}
+
+void jnl_dirtied_home(struct jnl *j, struct buf *b)
+{
+	if (!buf_dirties_page(b))
+		return;
+	jnl_count(j, COUNTER_DIRTY_FOLIO, 1);
+	if (j->home_since.sec == 0 && j->home_since.nsec == 0)
+		j->home_since = jnl_now(j);
+}
+
+void jnl_clean_home(struct jnl *j)
+{
+	buf_pages_clean(j->cfg.cache);
+	j->home_since = (struct ek_time){0};
+}
+
+struct ek_time jnl_home_since(const struct jnl *j)
+{
+	return j->home_since;
+}
+
 int jnl_wait(struct jnl *j)
 {
 	int rc;

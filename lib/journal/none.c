@@ -4,7 +4,9 @@
  * transaction would do at its end happens when the last open handle stops.
  */
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "io/bio.h"
 #include "journal/jnl.h"
 
 static int none_join(struct handle *h, unsigned reserved)
@@ -25,7 +27,10 @@ static int none_extend(struct handle *h, unsigned credits, unsigned blocks)
 
 static int none_dirty(struct handle *h, struct buf *b)
 {
-	h->dirtied += (b->flags & BUF_DIRTY) == 0;
+	if ((b->flags & BUF_DIRTY) == 0) {
+		h->dirtied++;
+		jnl_dirtied_home(h->jnl, b);
+	}
 	buf_dirty(b);
 	return 0;
 }
@@ -52,11 +57,59 @@ static void none_callback(struct handle *h, struct jnl_callback *cb)
 	list_append(&h->jnl->waiting, &cb->link);
 }
 
+/* Completions start handles: they come before the look at what is dirty, and none is left to come
+ * while buffers are on their way. */
+static int write_dirty(struct jnl *j, uint32_t ino)
+{
+	struct buf **bufs;
+	size_t n;
+	int rc;
+
+	bioq_wait(j->cfg.bioq);
+	if (!buf_any_dirty(j->cfg.cache))
+		return 0;
+	rc = buf_collect(j->cfg.cache, ino, &bufs, &n);
+	if (rc < 0)
+		return rc;
+	rc = n != 0 ? jnl_write_bufs(j, bufs, n, BIO_SYNC) : 0;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		buf_clean(bufs[i]);
+	free(bufs);
+	return rc;
+}
+
+int jnl_write_owned(struct jnl *j, uint32_t ino)
+{
+	return write_dirty(j, ino);
+}
+
+int jnl_write_one(struct jnl *j, struct buf *b)
+{
+	int rc;
+
+	bioq_wait(j->cfg.bioq);
+	if ((b->flags & BUF_DIRTY) == 0)
+		return 0;
+	rc = buf_seal(b);
+	if (rc == 0)
+		rc = jnl_write_bufs(j, &b, 1, BIO_SYNC);
+	if (rc == 0)
+		buf_clean(b);
+	return rc;
+}
+
+int none_write_home(struct jnl *j)
+{
+	int rc = j->cfg.bioq != NULL ? write_dirty(j, BUF_OF_ALL) : buf_flush(j->cfg.cache);
+
+	if (rc == 0)
+		jnl_clean_home(j);
+	return rc;
+}
+
 static int none_commit(struct jnl *j)
 {
-	int rc = buf_flush(j->cfg.cache);
-
-	return rc < 0 ? rc : 0;
+	return none_write_home(j);
 }
 
 static int none_close(struct jnl *j)
@@ -82,7 +135,14 @@ static const struct jnl_kind kind_none = {
 
 int jnl_open_none(const struct jnl_config *cfg, struct jnl **ret)
 {
-	return jnl_new(cfg, &kind_none, ret);
+	const struct geom *g = buf_cache_geom(cfg->cache);
+	int rc = jnl_new(cfg, &kind_none, ret);
+
+	if (rc == 0) {
+		(*ret)->block_bits = g->block_bits;
+		(*ret)->block_size = g->block_size;
+	}
+	return rc;
 }
 
 bool jnl_is_none(const struct jnl *j)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The buffer cache: a hash of blocks, a list of clean ones by last use, a list of dirty ones.
- * Memory comes in slabs of buffers whose data is aligned for direct I/O.
+ * The buffer cache: a hash of blocks, a list of clean ones by last use, lists of dirty ones by
+ * owner. Memory comes in slabs of buffers whose data is aligned for direct I/O.
  */
-#include "ondisk/buf.h"
+#include "ondisk/buf_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,27 +16,8 @@
 #include "io/dev.h"
 #include "ondisk/geom.h"
 
-#define SLAB_BYTES   ((size_t)256 << 10)
-#define HASH_MIN     1024u
-#define FLUSH_VECTOR 256u
-
-struct slab {
-	struct slab *next;
-	uint8_t *data;
-	struct buf bufs[];
-};
-
-struct buf_cache {
-	struct dev *dev;
-	const struct geom *geom;
-	struct diag *diag;
-	struct buf **hash;
-	uint32_t hash_size;  /* power of two */
-	size_t count, limit; /* buffers in the hash; how many may stay when clean */
-	struct list lru, dirty;
-	struct buf *free; /* through hash_next */
-	struct slab *slabs;
-};
+#define SLAB_BYTES ((size_t)256 << 10)
+#define HASH_MIN   1024u
 
 static int check_any(const struct geom *g, const struct buf *b, struct diag *d)
 {
@@ -63,7 +44,9 @@ int buf_cache_open(struct dev *dev, const struct geom *g, size_t limit_bytes, st
 	c->diag = d;
 	c->limit = MAX(limit_bytes / g->block_size, (size_t)64);
 	list_init(&c->lru);
-	list_init(&c->dirty);
+	for (unsigned i = 0; i < DIRTY_LISTS; i++)
+		list_init(&c->dirty[i]);
+	c->page_round = 1;
 	*ret = c;
 	return 0;
 }
@@ -169,7 +152,7 @@ static void drop(struct buf *b)
 
 	hash_remove(c, b);
 	list_remove(&b->lru);
-	list_remove(&b->dirty);
+	buf_undirty(b);
 	b->hash_next = c->free;
 	c->free = b;
 }
@@ -197,6 +180,7 @@ static int take(struct buf_cache *c, ek_pblk pblk, struct buf **ret)
 	b->jnl = NULL;
 	b->late = NULL;
 	b->hint = 0;
+	b->page_round = 0;
 	list_init(&b->lru);
 	list_init(&b->dirty);
 	hash_insert(c, b);
@@ -359,17 +343,10 @@ int buf_new(struct buf_cache *c, ek_pblk pblk, const struct verifier *ver, struc
 	return 0;
 }
 
-void buf_dirty(struct buf *b)
-{
-	b->flags |= BUF_DIRTY | BUF_SEAL;
-	if (list_empty(&b->dirty))
-		list_append(&b->cache->dirty, &b->dirty);
-}
-
 void buf_forget(struct buf *b)
 {
 	b->flags &= ~(unsigned)(BUF_DIRTY | BUF_SEAL);
-	list_remove(&b->dirty);
+	buf_undirty(b);
 	b->late = NULL;
 	b->ver = NULL;
 	if (b->refs == 0)
@@ -388,73 +365,6 @@ int buf_seal(struct buf *b)
 	rc = b->ver->check(b->cache->geom, b, b->cache->diag);
 	if (rc == 0)
 		b->flags &= ~(unsigned)BUF_SEAL;
-	return rc;
-}
-
-static int by_block(const void *x, const void *y)
-{
-	const struct buf *a = *(struct buf *const *)x, *b = *(struct buf *const *)y;
-
-	return a->pblk.v < b->pblk.v ? -1 : a->pblk.v > b->pblk.v;
-}
-
-static int write_run(struct buf_cache *c, struct buf **bufs, unsigned n)
-{
-	struct iovec iov[FLUSH_VECTOR];
-	int rc;
-
-	for (unsigned i = 0; i < n; i++)
-		iov[i] = (struct iovec){bufs[i]->data, bufs[i]->size};
-	rc = dev_writev(c->dev, bufs[0]->pblk.v << c->geom->block_bits, iov, n);
-	if (rc < 0)
-		return rc;
-	for (unsigned i = 0; i < n; i++) {
-		bufs[i]->flags &= ~(unsigned)BUF_DIRTY;
-		list_remove(&bufs[i]->dirty);
-		if (bufs[i]->refs == 0 && (bufs[i]->flags & BUF_PINNED) == 0)
-			list_push(&c->lru, &bufs[i]->lru);
-	}
-	return 0;
-}
-
-static int write_sorted(struct buf_cache *c, struct buf **bufs, size_t n)
-{
-	for (size_t i = 0; i < n;) {
-		unsigned run = 1;
-		int rc;
-
-		while (i + run < n && run < FLUSH_VECTOR &&
-		       bufs[i + run]->pblk.v == bufs[i]->pblk.v + run)
-			run++;
-		rc = write_run(c, bufs + i, run);
-		if (rc < 0)
-			return rc;
-		i += run;
-	}
-	return 0;
-}
-
-int buf_flush(struct buf_cache *c)
-{
-	size_t n = 0, cap = 0;
-	struct buf **bufs = NULL;
-	int rc = 0;
-
-	list_for_each (p, &c->dirty)
-		n++;
-	if (n == 0)
-		return 0;
-	if (mem_grow((void **)&bufs, &cap, n, sizeof(*bufs)) < 0)
-		return diag_set(c->diag, -ENOMEM, "out of memory to sort %zu dirty buffers", n);
-	n = 0;
-	list_for_each (q, &c->dirty)
-		bufs[n++] = list_entry(q, struct buf, dirty);
-	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = buf_seal(bufs[i]);
-	qsort(bufs, n, sizeof(*bufs), by_block);
-	if (rc == 0)
-		rc = write_sorted(c, bufs, n);
-	free(bufs);
 	return rc;
 }
 

@@ -65,6 +65,7 @@ struct buf {
 	buf_late_fn *late; /* what the owner has put off, or NULL */
 	void *late_ctx;
 	uint32_t late_arg;
+	uint32_t page_round; /* of the cache, when its page of the device became dirty */
 	uint32_t hint; /* the owner's about the bytes; 0 again when somebody may change them */
 };
 
@@ -107,6 +108,11 @@ static inline const void *buf_view(const struct buf *b, size_t off, size_t len)
 
 /* Marks b dirty for buf_flush: only the journal, and code that builds an image without one. */
 void buf_dirty(struct buf *b);
+/* A transaction has b from here on. */
+void buf_taken(struct buf *b);
+/* b is home. */
+void buf_clean(struct buf *b);
+bool buf_any_dirty(const struct buf_cache *cache);
 
 /* The block was freed: forget its contents, dirty or not.  The journal must have let go of it. */
 void buf_forget(struct buf *b);
@@ -135,6 +141,20 @@ int buf_seal(struct buf *b);
 
 /* Seals and writes all dirty buffers in block order, neighbours together; no device flush. */
 int buf_flush(struct buf_cache *cache);
+
+/* The dirty buffers whose owner is inode ino, or all, sealed and in block order: an array for
+ * free(), and its length.  Whoever writes them home calls buf_clean. */
+#define BUF_OF_ALL UINT32_MAX
+int buf_collect(struct buf_cache *cache, uint32_t ino, struct buf ***ret, size_t *ret_n);
+
+/* By block, as they lie on the device. */
+void buf_sort(struct buf **bufs, size_t n);
+
+/* What Linux's page cache of the device would say.  b has become dirty there: true when its page
+ * was clean before.  A page stays dirty when single blocks of it are written, until the device is
+ * synced as a whole. */
+bool buf_dirties_page(struct buf *b);
+void buf_pages_clean(struct buf_cache *cache);
 
 struct dev *buf_cache_dev(struct buf_cache *cache);
 const struct geom *buf_cache_geom(struct buf_cache *cache);

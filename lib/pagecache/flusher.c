@@ -64,6 +64,18 @@ static int background(struct task *t, struct pagecache *pc, uint64_t target)
 	return rc;
 }
 
+/* The device's own dirty blocks, which Linux has in one inode: all of them when the first is old.
+ */
+static int write_old_blocks(struct pagecache *pc)
+{
+	struct ek_time since = jnl_home_since(pc->img->jnl);
+	uint64_t ns = (uint64_t)since.sec * 1000000000u + since.nsec;
+
+	if (ns == 0 || ns + pc->expire_ns > now_ns(pc))
+		return 0;
+	return jnl_write_home(pc->img->jnl);
+}
+
 static int periodic(struct task *t, struct pagecache *pc)
 {
 	uint64_t now = now_ns(pc);
@@ -80,7 +92,7 @@ static int periodic(struct task *t, struct pagecache *pc)
 			break;
 		rc = write_inode(t, m, &wbc);
 	}
-	return rc;
+	return rc < 0 ? rc : write_old_blocks(pc);
 }
 
 /* ---- the flusher in its own time ---- */
@@ -298,8 +310,8 @@ static int fsync_journal(struct task *t, struct ek_inode *inode, bool datasync)
 	if (jnl_is_none(j)) {
 		rc = pc_wait(pc_of(inode));
 		if (rc == 0)
-			rc = image_sync(t);
-		return rc;
+			rc = inode_write_home(t, inode);
+		return rc < 0 ? rc : bioq_flush(t->img->bioq);
 	}
 	if (!inode_is_file(inode)) /* folders and special files: all that runs is committed */
 		return MIN(jnl_commit_running(j), 0);

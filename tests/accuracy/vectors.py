@@ -28,7 +28,7 @@ EVENT = {"begin": "event.ext4_da_write_begin", "reserve": "event.ext4_da_reserve
          "claims": "event.ext4_da_update_reserve_space", "frees": "event.ext4_free_blocks",
          "begin now": "event.ext4_write_begin", "pointers": "event.ext4_ind_map_blocks_enter",
          "ordered": "event.jbd2_submit_inode_data", "tx_blocks": "sum.jbd2_tx_blocks",
-         "logged": "sum.jbd2_tx_blocks_logged"}
+         "logged": "sum.jbd2_tx_blocks_logged", "sectors": "disk.run.wr_sect"}
 MIB = 1 << 20
 
 
@@ -88,6 +88,7 @@ def sparse(count, step, start=0):
 SYNC = ["syncfs"]
 INLINE = "-b 4096 -O inline_data"
 CLUSTERS = "-b 4096 -O bigalloc"  # of 64 KiB
+BARE = "-b 4096 -O ^has_journal"
 EXT3, PLAIN = ("-t", "ext3"), ("-t", "ext4", "-O", "^extent,^64bit")
 NOW, LOGGED = ("nodelalloc",), ("data=journal",)
 # Name, block size or options of mke2fs, ops before counting, ops, what the kernel counted; where it
@@ -192,7 +193,20 @@ ROWS = [
     ("clusters, 8 MiB by 4 KiB, not delayed", CLUSTERS, [], new() + writes(4096, 2048),
      {"begin now": 2048, "handles": 2050, "marks": 4228, "alloc": 8, "pa": 120},
      ("-t", "ext4"), NOW),
-    ("no journal, 64 MiB by 8 KiB", "-b 4096 -O ^has_journal", [],
+    # What fsync writes of the metadata, and what is left for the sync of the device.
+    ("no journal, fsync after each of 200 appends", BARE, [], synced_appends() + SYNC,
+     {"requests": 404, "sectors": 3240}),
+    ("no journal, fsync of a file two new folders deep", BARE, [],
+     ["mkdir /d 0755", "mkdir /d/e 0755"] + new("/d/e/f") + writes(4096, 1) +
+     ["fsync h1"] * 2 + SYNC,
+     {"requests": 8, "sectors": 80}),
+    ("no journal, fsync of 20 extents", BARE, [], new() + sparse(20, 8192) + ["fsync h1"] + SYNC,
+     {"requests": 26, "sectors": 216}),
+    ("no journal, names and modes with fsync", BARE, new() + writes(4096, 1) + SYNC,
+     ["mkdir /d 0755", "link /f /d/l", "fsync h1", "rename /f /d/r", "fsync h1", "chmod h1 0600",
+      "fsync h1"] + SYNC,
+     {"requests": 12, "sectors": 96}),
+    ("no journal, 64 MiB by 8 KiB", BARE, [],
      new() + writes(8192, 8192) + SYNC,
      {"begin": 8192, "reserve": 16384, "extents": 8, "handles": 0, "marks": 44, "alloc": 8}),
     ("ext3, 64 MiB by 4 KiB", 4096, [], new() + writes(4096, 16384) + SYNC,
@@ -292,7 +306,9 @@ def replay_once(out, work, block, ops, features, options):
                            new_image(work, block, features), *options],
                           check=True, text=True, stdout=subprocess.PIPE)
     rows = (line.split("\t") for line in done.stdout.splitlines())
-    return {name: int(value) for group, name, value in rows if group in ("counter", "folio")}
+    got = {name: int(value) for group, name, value in rows if group in ("counter", "folio")}
+    got["requests"] = got["disk.run.wr_ios"] - got["disk.run.flush_ios"]
+    return got
 
 
 def replay(out, work, block, before, ops, *how):
@@ -333,7 +349,15 @@ def timestamps(lines):
     return n
 
 
+def written(device):
+    """Write requests but for flushes, and sectors so far."""
+    with open("/sys/block/%s/stat" % os.path.basename(device), encoding="ascii") as f:
+        fields = [int(n) for n in f.read().split()]
+    return fields[4] - fields[15], fields[6]
+
+
 def play_on_kernel(out, work, mnt, before, ops):
+    """The trace's lines, and how much was written meanwhile, with the replay's own syncfs."""
     play, log = [out + "/tests/tools/play", work + "/v.wtr", "dir:" + mnt, "asap"], work + "/log"
     if before:
         write_trace(work + "/v.wtr", before)
@@ -342,10 +366,12 @@ def play_on_kernel(out, work, mnt, before, ops):
     write_trace(work + "/v.wtr", ops)
     device = subprocess.run(["findmnt", "-no", "SOURCE", mnt], check=True, text=True,
                             stdout=subprocess.PIPE).stdout.strip()
+    start = written(device)
     subprocess.run(["taskset", "-c", "0", sys.executable, HERE + "/events.py", device,
                     work + "/counters"] + play, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, EVENTS_LOG=log))
+    end = written(device)
     with open(log, encoding="utf-8", errors="replace") as f:
-        return of_ops(list(f), ops)
+        return of_ops(list(f), ops), [b - a for a, b in zip(start, end)]
 
 
 def kernel(out, work, block, before, ops, features, options):
@@ -355,12 +381,14 @@ def kernel(out, work, block, before, ops, features, options):
     subprocess.run(["mount", "-t", "ext4", "-o", options, new_image(work, block, features), mnt],
                    check=True)
     try:
-        lines = play_on_kernel(out, work, mnt, before, ops)
+        lines, (requests, sectors) = play_on_kernel(out, work, mnt, before, ops)
     finally:
         subprocess.run(["umount", mnt], check=True)
     got, spent = events.tally(lines, None), timestamps(lines)
-    for name in (EVENT["handles"], EVENT["marks"]):
-        got[name] -= spent
+    got[EVENT["marks"]] -= spent
+    if "^has_journal" not in str(block):
+        got[EVENT["handles"]] -= spent
+    got["requests"], got[EVENT["sectors"]] = requests, sectors
     return got
 
 

@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/diag.h"
 #include "io/dev.h"
@@ -187,6 +188,69 @@ TEST(what_was_used_last_stays_and_what_is_held_or_dirty_always_does)
 	dirty = get(2);
 	CHECK_INT(dirty->data[1], 222);
 	buf_put(dirty);
+	end();
+}
+
+static void dirty_new(uint64_t block, struct buf_owner owner)
+{
+	struct buf *b;
+
+	CHECK_INT(buf_new(cache, (ek_pblk){block}, &kind_a, owner, &b), 0);
+	b->data[0] = 'a';
+	buf_dirty(b);
+	buf_put(b);
+}
+
+TEST(dirty_blocks_of_an_owner_are_collected_alone_and_in_order)
+{
+	struct buf_owner same_list = {65, 0};
+	struct buf **bufs;
+	size_t n;
+
+	begin();
+	dirty_new(30, one);
+	dirty_new(20, two);
+	dirty_new(10, one);
+	dirty_new(11, same_list);
+	CHECK_INT(buf_collect(cache, 1, &bufs, &n), 0);
+	CHECK_INT(n, 2);
+	CHECK_INT(bufs[0]->pblk.v, 10);
+	CHECK_INT(bufs[1]->pblk.v, 30);
+	CHECK_INT(seals, 2);
+	buf_clean(bufs[0]);
+	buf_clean(bufs[1]);
+	free(bufs);
+	CHECK(buf_any_dirty(cache));
+	CHECK_INT(buf_collect(cache, 1, &bufs, &n), 0);
+	CHECK_INT(n, 0);
+	free(bufs);
+	CHECK_INT(buf_collect(cache, BUF_OF_ALL, &bufs, &n), 0);
+	CHECK_INT(n, 2);
+	free(bufs);
+	CHECK_INT(buf_flush(cache), 0);
+	CHECK(!buf_any_dirty(cache));
+	end();
+}
+
+TEST(a_page_of_small_blocks_is_dirty_once_until_the_device_is_synced)
+{
+	struct buf *b[3];
+
+	begin();
+	b[0] = get(8);
+	b[1] = get(11); /* of the same 4 KiB */
+	b[2] = get(12);
+	CHECK(buf_dirties_page(b[0]));
+	CHECK(!buf_dirties_page(b[0]));
+	CHECK(!buf_dirties_page(b[1]));
+	CHECK(buf_dirties_page(b[2]));
+	buf_clean(b[0]); /* alone: its page stays dirty */
+	CHECK(!buf_dirties_page(b[0]));
+	buf_pages_clean(cache);
+	CHECK(buf_dirties_page(b[1]));
+	CHECK(!buf_dirties_page(b[0]));
+	for (unsigned i = 0; i < 3; i++)
+		buf_put(b[i]);
 	end();
 }
 
