@@ -76,7 +76,7 @@ static void memory_release(struct rdata *data, uint64_t size)
 static void memory_submit(struct rop *op)
 {
 	struct memory *m = memory_of(op->data->store);
-	void (*meanwhile)(void) = m->meanwhile;
+	void (*meanwhile)(void);
 
 	pthread_mutex_lock(&m->lock);
 	for (unsigned i = 0; i < m->queued; i++) {
@@ -85,8 +85,9 @@ static void memory_submit(struct rop *op)
 			m->overlapped = true;
 	}
 	m->queue[m->queued++] = op;
-	pthread_mutex_unlock(&m->lock);
+	meanwhile = m->meanwhile;
 	m->meanwhile = NULL;
+	pthread_mutex_unlock(&m->lock);
 	if (meanwhile != NULL)
 		meanwhile();
 }
