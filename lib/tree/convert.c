@@ -28,7 +28,7 @@
 struct convert {
 	struct ek_ctx *ctx;
 	struct ek_convert_options opt;
-	struct dev *file, *src; /* as opened, and the part that is taken */
+	struct dev *file, *src; /* as opened, unless for img, and the part that is taken */
 	struct ek_image *img;   /* with EK_CONVERT_TRIM */
 	const struct form_ops *ops;
 	struct form_file *form;
@@ -67,21 +67,23 @@ int form_add(struct form_file *f, const void *buf, size_t len)
 
 /* ---- the source ---- */
 
+/* The image has the file open already, and what it holds may have been dear to decompress. */
 static int open_source(struct convert *c, const char *path)
 {
 	struct diag *d = &c->ctx->diag;
-	int rc = dev_open(path, 0, d, &c->file);
+	int rc = c->img != NULL ? 0 : dev_open(path, 0, d, &c->file);
+	struct dev *from = c->img != NULL ? c->img->session->file : c->file;
 	uint64_t room;
 
 	if (rc < 0)
 		return rc;
-	if (c->opt.offset > c->file->size)
+	if (c->opt.offset > from->size)
 		return diag_set(d, -EINVAL, "%s ends before offset %llu", path,
 				(unsigned long long)c->opt.offset);
-	room = c->file->size - c->opt.offset;
+	room = from->size - c->opt.offset;
 	if (room == 0)
 		return diag_set(d, -EINVAL, "%s: nothing to convert", path);
-	return dev_open_slice(c->file, c->opt.offset, c->opt.bytes != 0 ? c->opt.bytes : room,
+	return dev_open_slice(from, c->opt.offset, c->opt.bytes != 0 ? c->opt.bytes : room,
 			      &c->src);
 }
 
@@ -291,10 +293,10 @@ static void end(struct convert *c)
 		c->ops->free(c->form);
 	free(c->form);
 	free(c->buf);
-	(void)!ek_image_close(c->img); /* opened for reading: nothing can be lost */
 	if (c->src != NULL)
 		dev_close(c->src);
 	dev_close(c->file);
+	(void)!ek_image_close(c->img); /* opened for reading: nothing can be lost */
 	c->ctx->diag = kept;
 }
 
