@@ -382,7 +382,7 @@ int region_knobs(const char *text, struct diag *d, struct rknobs *ret);
 int region_enter(struct ek_region *r, unsigned writer);
 
 /* Whether a file may have bytes [off, off + len): -EFBIG, or -ENOSPC, told, when it is the store
- * that has no room.  The lock is held. */
+ * that has no room.  The lock is held, or nobody else uses the region. */
 int region_check_end(struct ek_region *r, uint64_t off, uint64_t len);
 
 #endif

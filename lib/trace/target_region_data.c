@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes of a replay onto a region: the recorded ones, zeros, or the pattern; in pieces of a
- * megabyte where they are not kept as a whole. */
+ * megabyte where they are not kept as a whole.  What does not fit as a whole is not begun. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "pagecache/region.h"
 #include "trace/target_region.h"
 
 /* n bytes of the op from done on, a piece at most. */
@@ -23,7 +24,7 @@ static int write_op(struct region_target *t, struct region_handle *h, const stru
 {
 	unsigned writer = region_writer(t, o);
 	uint64_t done = 0;
-	int rc = 0;
+	int rc = region_check_end(t->region, o->off, o->len);
 
 	while (done < o->len && rc == 0) {
 		size_t n = (size_t)MIN(o->len - done, (uint64_t)REGION_PIECE);
@@ -36,7 +37,7 @@ static int write_op(struct region_target *t, struct region_handle *h, const stru
 
 int region_fill(struct region_target *t, struct ek_region_file *f, uint64_t off, uint64_t len)
 {
-	int rc = 0;
+	int rc = region_check_end(t->region, off, len);
 
 	for (uint64_t done = 0; done < len && rc == 0; done += REGION_PIECE)
 		rc = ek_region_write(f, 0, off + done, t->pattern,
