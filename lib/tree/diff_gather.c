@@ -13,17 +13,22 @@
 #include "tree/diff_impl.h"
 #include "tree/spool.h"
 
-struct diff_node *diff_find(struct diff *d, const char *path)
+struct diff_node *diff_find_part(const struct diff *d, const char *path, size_t len)
 {
-	uint64_t key = hash_bytes(path, strlen(path));
+	uint64_t key = hash_bytes(path, len);
 
 	for (struct hash_node *h = hash_find(&d->names, key); h != NULL; h = h->next) {
 		struct diff_node *n = hash_entry(h, struct diff_node, node);
 
-		if (h->key == key && strcmp(n->e.path, path) == 0)
+		if (h->key == key && strncmp(n->e.path, path, len) == 0 && n->e.path[len] == '\0')
 			return n;
 	}
 	return NULL;
+}
+
+struct diff_node *diff_find(const struct diff *d, const char *path)
+{
+	return diff_find_part(d, path, strlen(path));
 }
 
 static void free_node(struct diff_node *n)

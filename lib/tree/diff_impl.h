@@ -41,7 +41,9 @@ struct diff {
 /* All of the first tree. */
 int diff_gather(struct diff *d);
 void diff_forget(struct diff *d);
-struct diff_node *diff_find(struct diff *d, const char *path);
+struct diff_node *diff_find(const struct diff *d, const char *path);
+/* The same of the first len bytes of path. */
+struct diff_node *diff_find_part(const struct diff *d, const char *path, size_t len);
 
 /* Bytes of a's contents, from the tree or the spool. */
 int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf, size_t len);

@@ -17,17 +17,27 @@
 
 /* ---- the names that come ---- */
 
-/* The folder of the image that path is in, NULL when there is none. */
-static struct diff_node *node_above(struct sync *y, const char *path)
+/* The folder that a node is in, NULL for the start. */
+static struct diff_node *node_above(const struct sync *y, const struct diff_node *n)
 {
-	const char *slash = strrchr(path, '/');
-	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+	size_t len = strlen(n->e.path);
 
-	if (*path == '\0' || mem_grow((void **)&y->above, &y->above_cap, n + 1, 1) < 0)
-		return NULL;
-	memcpy(y->above, path, n);
-	y->above[n] = '\0';
-	return diff_find(&y->diff, y->above);
+	return len != 0 ? diff_find_part(&y->diff, n->e.path, sync_up(n->e.path, len)) : NULL;
+}
+
+/* Folders that the source implies come too, where the image has them: perhaps not the innermost. */
+static void come_above(struct sync *y, const char *path)
+{
+	for (size_t len = strlen(path); len != 0;) {
+		struct diff_node *n;
+
+		len = sync_up(path, len);
+		n = diff_find_part(&y->diff, path, len);
+		if (n != NULL && n->coming != 0)
+			return;
+		if (n != NULL)
+			n->coming = S_IFDIR;
+	}
 }
 
 static int note(void *arg, struct tree_source *s, struct tree_entry *e)
@@ -40,9 +50,7 @@ static int note(void *arg, struct tree_source *s, struct tree_entry *e)
 		sync_want(y, e);
 	else
 		n->coming = e->link != NULL ? S_IFREG : e->mode & S_IFMT;
-	/* folders that the source implies */
-	for (n = node_above(y, e->path); n != NULL && n->coming == 0; n = node_above(y, n->e.path))
-		n->coming = S_IFDIR;
+	come_above(y, e->path);
 	return 0;
 }
 
@@ -86,8 +94,8 @@ static int list_gone(struct sync *y, struct diff_node ***ret, size_t *ret_n)
 		struct diff_node *node = hash_entry(h, struct diff_node, node);
 
 		if (node->wanted) {
-			for (struct diff_node *up = node_above(y, node->e.path);
-			     up != NULL && !up->wanted; up = node_above(y, up->e.path))
+			for (struct diff_node *up = node_above(y, node); up != NULL && !up->wanted;
+			     up = node_above(y, up))
 				up->wanted = true;
 		}
 		if (node->coming == 0 && *node->e.path != '\0')
@@ -114,7 +122,7 @@ static int place_above(struct sync *y, const char *path)
 
 static int remove_node(struct sync *y, struct diff_node *n)
 {
-	const struct diff_node *up = node_above(y, n->e.path);
+	const struct diff_node *up = node_above(y, n);
 	int rc;
 
 	if (up != NULL && up->gone) {

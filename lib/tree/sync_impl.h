@@ -51,8 +51,6 @@ struct sync {
 	struct hash kins;
 	struct sync_kin *kin;
 	struct diff_node joined; /* stands for the names that sync_join made */
-	char *above;
-	size_t above_cap;
 	unsigned words;
 	unsigned flags;
 	bool spare; /* lost+found is there and is left alone */
@@ -67,6 +65,9 @@ struct sync_place *sync_find(const struct sync *y, const char *path, size_t len)
 
 /* The same, and makes it; the folder above has one already. */
 int sync_place(struct sync *y, const char *path, size_t len, struct sync_place **ret);
+
+/* How many of the first len bytes of path name the folder above. */
+size_t sync_up(const char *path, size_t len);
 
 /* The folder above, NULL for the start. */
 struct sync_place *sync_above(const struct sync *y, const char *path);

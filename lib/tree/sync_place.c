@@ -26,7 +26,7 @@ struct sync_place *sync_find(const struct sync *y, const char *path, size_t len)
 	return NULL;
 }
 
-static size_t above(const char *path, size_t len)
+size_t sync_up(const char *path, size_t len)
 {
 	const char *slash = len != 0 ? memrchr(path, '/', len) : NULL;
 
@@ -37,7 +37,7 @@ struct sync_place *sync_above(const struct sync *y, const char *path)
 {
 	size_t len = strlen(path);
 
-	return len != 0 ? sync_find(y, path, above(path, len)) : NULL;
+	return len != 0 ? sync_find(y, path, sync_up(path, len)) : NULL;
 }
 
 /* What was below something that is there no more is not there either. */
@@ -46,6 +46,8 @@ static void begin(struct sync *y, struct sync_place *at)
 	const struct sync_place *up = sync_above(y, at->path);
 
 	at->was = up == NULL || !up->fresh ? diff_find(&y->diff, at->path) : NULL;
+	if (at->was != NULL && at->was->gone)
+		at->was = NULL;
 	at->fresh = at->was == NULL;
 	if (at->fresh)
 		return;
@@ -142,7 +144,7 @@ static int need_folder(struct sync *y, struct sync_place *at)
 
 int sync_enter(struct sync *y, const char *path)
 {
-	size_t len = strlen(path), end = above(path, len);
+	size_t len = strlen(path), end = sync_up(path, len);
 	struct sync_place *at = sync_find(y, path, end);
 	int rc = 0;
 
@@ -171,7 +173,6 @@ void sync_forget(struct sync *y)
 	hash_free(&y->places);
 	hash_free(&y->kins);
 	free(y->kin);
-	free(y->above);
 	free(y->touched);
 	y->touched = NULL;
 }

@@ -448,3 +448,17 @@ blocks() {
 	x 0 cat a.img:/new
 	equal "$out" one
 }
+
+@test "a folder that only a name far below implies stays" {
+	mkdir -p t/a
+	echo x >t/a/x
+	x 0 create --size auto --free 4M --from t a.img
+	printf '#spec 1\n./a/b/c/d data=x\n./z data=y\n' >a.spec
+	inode=$("$EXTKIT" ls -id a.img:/a)
+	x 0 sync a.spec a.img
+	clean a.img
+	x 0 cat a.img:/a/b/c/d
+	equal "$out" x
+	quiet a.spec a.img
+	equal "$("$EXTKIT" ls -id a.img:/a)" "$inode"
+}
