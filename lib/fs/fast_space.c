@@ -11,7 +11,8 @@
 #include "fs/image.h"
 #include "journal/fast.h"
 
-#define JOIN_AT 4096u /* runs */
+#define JOIN_AT   4096u /* runs */
+#define TAIL_MOST 64u
 
 static int by_start(const void *x, const void *y)
 {
@@ -73,13 +74,20 @@ void fast_space_close(struct ek_image *img)
 	img->fast = NULL;
 }
 
-/* The end of the kept run that block lies in; block itself when it lies in none. */
+/* The end of a kept run that block lies in; block itself when it lies in none.  Few that came last
+ * are looked through as they are: to sort all of them for each block that is taken would never end
+ * in a large log. */
 static uint64_t behind_kept(struct fast_space *s, uint64_t block)
 {
 	size_t low = 0, high;
 
-	join(s);
-	high = s->count;
+	if (s->count - s->joined > TAIL_MOST + s->joined / 64)
+		join(s);
+	for (size_t i = s->joined; i < s->count; i++) {
+		if (s->kept[i].start <= block && block < s->kept[i].end)
+			return s->kept[i].end;
+	}
+	high = s->joined;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -88,7 +96,7 @@ static uint64_t behind_kept(struct fast_space *s, uint64_t block)
 		else
 			high = mid;
 	}
-	return low < s->count && s->kept[low].start <= block ? s->kept[low].end : block;
+	return low < s->joined && s->kept[low].start <= block ? s->kept[low].end : block;
 }
 
 /* Changes the bits of n clusters from start on, of which those that are `used` already do not
