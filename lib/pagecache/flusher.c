@@ -299,6 +299,19 @@ int pc_sync(struct task *t)
 	return rc < 0 ? rc : end;
 }
 
+/* Without a journal fsync writes the inode itself too, and the flusher need not come for that. */
+static int fsync_none(struct task *t, struct ek_inode *inode)
+{
+	struct mapping *m = inode->mapping;
+	int rc = pc_wait(pc_of(inode));
+
+	if (rc == 0)
+		rc = inode_write_home(t, inode);
+	if (rc == 0 && m != NULL && m->dirty_pages == 0)
+		requeue(m);
+	return rc < 0 ? rc : bioq_flush(t->img->bioq);
+}
+
 /* Commits what the inode changed last, or at least makes data durable. */
 static int fsync_journal(struct task *t, struct ek_inode *inode, bool datasync)
 {
@@ -307,12 +320,8 @@ static int fsync_journal(struct task *t, struct ek_inode *inode, bool datasync)
 	bool barrier;
 	int rc;
 
-	if (jnl_is_none(j)) {
-		rc = pc_wait(pc_of(inode));
-		if (rc == 0)
-			rc = inode_write_home(t, inode);
-		return rc < 0 ? rc : bioq_flush(t->img->bioq);
-	}
+	if (jnl_is_none(j))
+		return fsync_none(t, inode);
 	if (!inode_is_file(inode)) /* folders and special files: all that runs is committed */
 		return MIN(jnl_commit_running(j), 0);
 	barrier = !jnl_will_send_barrier(j, tid);
