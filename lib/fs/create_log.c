@@ -53,7 +53,7 @@ int create_journal_device(const struct create_opts *o, struct dev *dev, struct d
 	device_super(o, (uint32_t)blocks, &sb);
 	memset(block, 0, o->block_size);
 	create_log_super(o, o->block_size, blocks, 0, log_block(o->block_size) + 1, 0, block);
-	rc = o->fresh ? 0 : dev_zero(dev, 0, dev->size);
+	rc = o->fresh ? 0 : dev_zero(dev, 0, o->size);
 	if (rc == 0)
 		rc = dev_write(dev, (uint64_t)log_block(o->block_size) * o->block_size, block,
 			       o->block_size);

@@ -104,6 +104,16 @@ load ../lib/common
 	[ -d mnt/d ]
 }
 
+@test "a journal that is smaller than its device leaves the rest of it alone" {
+	head -c 64M /dev/urandom >disk
+	cp disk before
+	loop_device disk
+	x 0 create -s 16M -b 1K --journal-device "$loop"
+	losetup -d "$loop" && LOOPS=()
+	cmp -i 16M disk before
+	run ! cmp -s -n 16M disk before
+}
+
 @test "a journal device that will not do leaves the target as it was" {
 	x 0 create -s 32M -b 1K --journal-device log.img
 	make_image a.img 16M
