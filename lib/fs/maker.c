@@ -57,10 +57,13 @@ static int existing_size(const char *path, struct diag *d, uint64_t *ret)
 int create_choose_bytes(const char *path, const struct ek_create_options *opt, struct diag *d,
 			uint64_t *ret)
 {
-	uint64_t size;
+	uint64_t size, end;
 	int rc;
 
 	*ret = opt->bytes;
+	if (ck_add(opt->bytes, opt->offset, &end) || end > INT64_MAX)
+		return diag_set(d, -EINVAL, "size %llu: more than a file can have",
+				(unsigned long long)opt->bytes);
 	if (opt->bytes != 0)
 		return 0;
 	rc = existing_size(path, d, &size);
@@ -228,16 +231,13 @@ int ek_create(struct ek_ctx *ctx, const char *path, const struct ek_create_optio
 	struct ek_create_options in = {.size = sizeof(in)};
 	struct creation c = {.opt = &in, .diag = &ctx->diag};
 	struct layout l = {0};
-	uint64_t bytes, end;
+	uint64_t bytes;
 	int rc;
 
 	diag_clear(c.diag);
 	session_hand_out(&in, opt->size, opt, sizeof(in));
 	c.l = (in.flags & EK_CREATE_JOURNAL_DEVICE) != 0 ? NULL : &l;
 	rc = create_choose_bytes(path, &in, c.diag, &bytes);
-	if (rc == 0 && (__builtin_add_overflow(bytes, in.offset, &end) || end > INT64_MAX))
-		rc = diag_set(c.diag, -EINVAL, "size %llu: more than a file can have",
-			      (unsigned long long)bytes);
 	if (rc == 0)
 		rc = create_options(&in, bytes, c.diag, &c.o);
 	return rc < 0 ? rc : create(path, &c);

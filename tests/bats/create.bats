@@ -235,6 +235,11 @@ load ../lib/common
 	has "$err" "compression"
 	x 2 create -s 16M -L "seventeen letters!" a.img
 	x 2 create -s 16M -U nonsense a.img
+	mkdir t
+	x 2 create -s 9223372036854775808 a.img
+	has "$err" "more than a file can have"
+	x 2 create -s 9223372036854775808 --from t a.img
+	has "$err" "more than a file can have"
 	x 2 create a.img
 	x 2 create -s 16M a.img:/path
 	x 2 create -s 16M -m 80 a.img
