@@ -39,6 +39,18 @@ static uint64_t run_bytes(const struct making *m, const struct gather_node *n)
 	return blocks * build_block_size(m->b);
 }
 
+/* Bytes that would wait: the last block need not be full. */
+static uint64_t wait_bytes(const struct making *m, const struct gather_node *n)
+{
+	const struct build_run *last = n->i.runs + n->i.nruns;
+	uint64_t end;
+
+	if (n->i.nruns == 0)
+		return 0;
+	end = ((uint64_t)last[-1].lblk + last[-1].len) * build_block_size(m->b);
+	return run_bytes(m, n) - (end - MIN(end, n->i.size));
+}
+
 /* Contents of a stream: out, if there is a place; else into the spool while that is small. */
 static int take_stream(struct making *m, struct tree_source *s, struct gather_node *n)
 {
@@ -55,7 +67,7 @@ static int take_stream(struct making *m, struct tree_source *s, struct gather_no
 	if (rc < 0)
 		return rc;
 	if (m->path == NULL) {
-		m->spooled += build_settled(m->b) ? 0 : run_bytes(m, n);
+		m->spooled += build_settled(m->b) ? 0 : wait_bytes(m, n);
 		return 0;
 	}
 	return build_settled(m->b) ? making_copy(m, s, n) : making_spool(m, s, n);
