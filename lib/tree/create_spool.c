@@ -4,7 +4,6 @@
  * what follows, where everything must wait, in a file without a name beside the target.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,10 +22,8 @@ static int open_file(struct making *m)
 		memcpy(folder, m->target.path, (size_t)(slash - m->target.path) + 1);
 		folder[slash - m->target.path + 1] = '\0';
 	}
-	m->spool = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (m->spool < 0)
-		m->spool = memfd_create("extkit", MFD_CLOEXEC);
-	return m->spool < 0 ? diag_errno(m->diag, -errno, "cannot spool") : 0;
+	m->spool = spool_open_in(folder, m->diag);
+	return MIN(m->spool, 0);
 }
 
 /* Costs what is used of it, and few faults where the host has large pages. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file without a name: in memory, or in TMPDIR where its file system makes such files. */
+/* A file without a name: in memory, or in a folder whose file system makes such files. */
 #include "tree/spool.h"
 
 #include <errno.h>
@@ -16,10 +16,14 @@
 int spool_open(uint64_t size, struct diag *d)
 {
 	const char *tmp = getenv("TMPDIR");
-	int fd = -1;
 
-	if (size > IN_MEMORY)
-		fd = open(tmp != NULL ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return spool_open_in(size <= IN_MEMORY ? NULL : tmp != NULL ? tmp : "/tmp", d);
+}
+
+int spool_open_in(const char *folder, struct diag *d)
+{
+	int fd = folder != NULL ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
 	if (fd < 0)
 		fd = memfd_create("extkit", MFD_CLOEXEC);
 	return fd < 0 ? diag_errno(d, -errno, "cannot spool") : fd;

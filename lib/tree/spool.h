@@ -14,6 +14,9 @@ struct diag;
  * there: little waits in memory, more or SPOOL_UNKNOWN in TMPDIR where that is possible. */
 int spool_open(uint64_t size, struct diag *d);
 
+/* The same in that folder, where that is possible, or with NULL in memory. */
+int spool_open_in(const char *folder, struct diag *d);
+
 /* All of len bytes at off, or an error. */
 int spool_write(int fd, uint64_t off, const void *buf, size_t len, struct diag *d);
 int spool_read(int fd, uint64_t off, void *buf, size_t len, struct diag *d);

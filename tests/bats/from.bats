@@ -78,6 +78,22 @@ t"
 	diff -r t out
 }
 
+@test "a stream arrives as it was, whether some or all of it waits for a place" {
+	need tar
+	mkdir t
+	local i
+	for i in 1 2 3; do head -c 20000001 /dev/urandom >t/$i; done
+	tar --sort=name -C t -c . >t.tar
+	for i in flex_bg ^flex_bg,^resize_inode; do
+		"$EXTKIT" create -f --size auto -O $i --from - a.img < <(cat t.tar)
+		clean a.img
+		x 0 get -R a.img out
+		rmdir out/lost+found
+		diff -r t out
+		rm -r out
+	done
+}
+
 @test "every kind of file arrives in the kernel as it was" {
 	need_root "make device nodes"
 	need python3
