@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "base/check.h"
 
@@ -42,6 +44,32 @@ static inline uint64_t hash_bytes(const void *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		k = (k ^ b[i]) * 1099511628211u;
 	return k;
+}
+
+/* The same for bytes of somebody else.  Who chooses the bytes and does not know the seed cannot
+ * have many of the same key, as he could with a checksum. */
+static inline uint64_t hash_seeded(uint64_t seed, const void *bytes, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+	uint64_t word, key = hash_mix(seed ^ n);
+
+	for (; n >= sizeof(word); n -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		key = hash_mix(key ^ word);
+	}
+	word = 0;
+	memcpy(&word, p, n);
+	return hash_mix(key ^ word);
+}
+
+/* A seed that nobody knows. */
+static inline uint64_t hash_seed(void)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		seed = (uint64_t)(uintptr_t)&seed;
+	return seed;
 }
 
 struct hash_node {

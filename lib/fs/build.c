@@ -47,6 +47,7 @@ int build_open(const struct create_opts *o, enum build_size how, uint64_t free_b
 		b->how = how;
 		b->free_bytes = free_bytes;
 		b->diag = d;
+		b->secret = hash_seed();
 		if (b->o.block_size == 0)
 			b->o.block_size = 4096;
 		if (b->o.inode_ratio == 0 && b->o.inodes == 0)

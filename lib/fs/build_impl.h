@@ -54,6 +54,7 @@ struct build {
 	struct build_space space, mark; /* mark: behind contents */
 	struct build_inode *waiting, *last_waiting;
 	struct hash sets, values;
+	uint64_t secret; /* of their keys: attributes come from whoever made an archive */
 	struct build_inode **inodes; /* those of values last */
 	struct build_inode **list;   /* inodes, when there are values, or NULL */
 	uint32_t n;

@@ -20,7 +20,8 @@ static struct build_value *find(const struct build *b, uint64_t key, const struc
 	for (struct hash_node *n = hash_find(&b->values, key); n != NULL; n = n->next) {
 		struct build_value *x = hash_entry(n, struct build_value, node);
 
-		if (n->key == key && memcmp(x->bytes, v->bytes, v->size) == 0)
+		if (n->key == key && x->inode.size == v->size &&
+		    memcmp(x->bytes, v->bytes, v->size) == 0)
 			return x;
 	}
 	return NULL;
@@ -53,7 +54,7 @@ int build_value_take(struct build *b, struct build_xattrs *set, struct xattr_val
 	uint64_t key;
 
 	v->hash = crc32c(b->l.geom.csum_seed, v->bytes, v->size);
-	key = (uint64_t)v->hash << 32 | v->size;
+	key = hash_seeded(b->secret, v->bytes, v->size);
 	x = find(b, key, v);
 	if (x == NULL)
 		x = make(b, key, v);

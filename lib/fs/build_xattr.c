@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/crc.h"
 #include "base/escape.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -238,7 +237,7 @@ int build_xattrs(struct build *b, const struct ek_xattr *x, size_t n, const char
 	if (rc == 0)
 		rc = flatten(x, n, &s);
 	if (rc == 0 && n != 0) {
-		key = (uint64_t)crc32c(0, s.p, s.len) << 32 | s.len;
+		key = hash_seeded(b->secret, s.p, s.len);
 		set = find(b, key, &s);
 		if (set == NULL)
 			rc = make_set(b, &s, key, x, n, path, &set);

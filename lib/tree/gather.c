@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "base/check.h"
-#include "base/crc.h"
 #include "base/escape.h"
 #include "base/mem.h"
 
@@ -36,15 +35,16 @@ static int refuse(struct gather *g, int rc, const char *path, const char *why)
 
 /* ---- names ---- */
 
-static uint64_t key_of(const struct build_inode *dir, const char *name, size_t len)
+static uint64_t key_of(const struct gather *g, const struct build_inode *dir, const char *name,
+		       size_t len)
 {
-	return (uint64_t)(uintptr_t)dir ^ (uint64_t)crc32c(0, name, len) << 32;
+	return hash_seeded(g->secret ^ (uint64_t)(uintptr_t)dir, name, len);
 }
 
 static struct build_name *find(struct gather *g, const struct build_inode *dir, const char *name,
 			       size_t len)
 {
-	uint64_t key = key_of(dir, name, len);
+	uint64_t key = key_of(g, dir, name, len);
 
 	for (struct hash_node *n = hash_find(&g->names, key); n != NULL; n = n->next) {
 		struct build_name *x = hash_entry(n, struct build_name, node);
@@ -82,7 +82,7 @@ static int add_name(struct gather *g, struct build_inode *dir, const char *name,
 	x->len = (uint8_t)len;
 	memcpy(x->name, name, len);
 	dir->names[dir->nnames++] = x;
-	hash_insert(&g->names, &x->node, key_of(dir, name, len));
+	hash_insert(&g->names, &x->node, key_of(g, dir, name, len));
 	node->names++;
 	if (S_ISDIR(node->i.mode))
 		node->i.parent = dir;
@@ -345,6 +345,7 @@ int gather_drop(struct gather *g, const char *path)
 
 int gather_begin(struct gather *g)
 {
+	g->secret = hash_seed();
 	g->root = new_node(g, S_IFDIR | 0755);
 	if (g->root == NULL)
 		return diag_set(g->diag, -ENOMEM, "out of memory for the tree");

@@ -27,6 +27,7 @@ struct gather {
 	struct ek_time now;
 	struct arena memory; /* of nodes and names */
 	struct hash names;
+	uint64_t secret; /* of their keys: names come from whoever made an archive */
 	struct gather_node *root, *made; /* made: all of them, for what else they own */
 	unsigned source;                 /* the number of the current source */
 	struct build_inode **list;       /* after gather_finish: folders before what is in them */

@@ -2,6 +2,8 @@
 /* The hash table. */
 #include "tap.h"
 
+#include "base/check.h"
+#include "base/crc.h"
 #include "base/hash.h"
 
 #define COUNT 5000
@@ -95,6 +97,37 @@ TEST(chains_stay_short_for_strided_keys)
 	}
 	CHECK(longest <= 10);
 	hash_free(&h);
+}
+
+/* All have the same CRC-32C. */
+static const char *const alike[] = {"@@@@@@@@@@@@@@@@@@@@@@@@", "CCGALCJ@@@@@@@@@@@@@@@@@",
+				    "MCFGGMHG@@@@@@@@@@@@@@@@", "NCBAJBAM@@@@@@@@@@@@@@@@"};
+
+TEST(bytes_that_a_checksum_does_not_tell_apart_have_keys_of_their_own)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(alike); i++) {
+		CHECK_INT(crc32c(0, alike[i], 24), crc32c(0, alike[0], 24));
+		for (unsigned k = 0; k < i; k++)
+			CHECK(hash_seeded(1, alike[i], 24) != hash_seeded(1, alike[k], 24));
+	}
+}
+
+TEST(keys_follow_every_byte_the_length_and_the_seed)
+{
+	unsigned char bytes[40] = {0};
+	uint64_t key;
+
+	for (size_t n = 0; n < sizeof(bytes); n++) {
+		key = hash_seeded(7, bytes, n);
+		CHECK(key == hash_seeded(7, bytes, n));
+		CHECK(key != hash_seeded(8, bytes, n));
+		CHECK(key != hash_seeded(7, bytes, n + 1));
+		for (size_t i = 0; i < n; i++) {
+			bytes[i] = 1;
+			CHECK(key != hash_seeded(7, bytes, n));
+			bytes[i] = 0;
+		}
+	}
 }
 
 int main(void)
