@@ -244,6 +244,28 @@ replaced() {
 	done
 }
 
+@test "no archive makes extkit start a program" {
+	local p
+	mkdir bin
+	for p in lrzip lzop grzip gzip xz; do
+		printf '#!/bin/sh\ntouch "%s/started"\nexit 1\n' "$PWD" >"bin/$p"
+		chmod +x "bin/$p"
+	done
+	printf 'LRZI\0\6aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' >a.lrz
+	printf '\x89LZO\0\r\n\x1a\n\x10\x30\x20\x80\x09\x40aaaaaaaaaaaaaaaaaaaaaaaaaaaaa' >a.lzo
+	printf 'GRZipII\0\2\4:)aaaaaaaaaaaaaaaaaaaa' >a.grz
+	for p in a.lrz a.lzo a.grz; do
+		PATH=$PWD/bin:$PATH x 2 create -s 16M --from "$p" x.img
+		[ ! -e started ]
+	done
+	mkdir tree
+	echo text >tree/file
+	tar -C tree -czf a.tgz .
+	PATH=$PWD/bin:$PATH x 0 create -s 16M --from a.tgz x.img
+	[ ! -e started ]
+	clean x.img
+}
+
 @test "another name of a file cannot be that of the tree itself" {
 	printf '#spec 1\n./a type=file data=a\n. hard=a\n' >a.spec
 	x 5 create --size auto --from a.spec a.img
