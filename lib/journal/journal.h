@@ -270,7 +270,8 @@ int jnl_commit(struct jnl *j, uint32_t tid);
 /* Commits the running transaction, if there is one: 1 when it did, 0 when there was none. */
 int jnl_commit_running(struct jnl *j);
 
-/* Time passed: commits a transaction older than the interval. */
+/* Time passed: commits a transaction older than the interval.  1 when it did, 0 when there was no
+ * such. */
 int jnl_tick(struct jnl *j);
 
 /* Writes home what committed transactions hold and advances the tail: the oldest transaction, or

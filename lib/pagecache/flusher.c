@@ -233,7 +233,7 @@ int flush_some(struct pagecache *pc)
 int pc_tick(struct task *t)
 {
 	struct pagecache *pc = t->img->data.ctx;
-	int rc = jnl_tick(t->img->jnl);
+	int rc = MIN(jnl_tick(t->img->jnl), 0);
 
 	if (rc == 0 && is_paced(pc) && pc->run->active)
 		rc = run_to_now(t, pc, pc->dirty_pages);

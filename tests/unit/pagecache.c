@@ -279,6 +279,23 @@ TEST(what_a_commit_writes_of_a_file_by_ranges_counts_for_its_size)
 
 /* Multigrain timestamps: a change in the tick that stat showed takes the exact time, and no file is
  * given a time before that any more. */
+TEST(a_tick_that_commits_says_no_more_than_one_that_does_not)
+{
+	struct pc_config cfg = {.memory = 8u << 20};
+	uint64_t commits;
+
+	start(4096, &usual, &cfg);
+	write_some(0, 100, false);
+	commits = img->counters.v[COUNTER_END_COMMIT];
+	img->now.sec += 3; /* the flusher comes, and next at 8 */
+	CHECK_INT(pc_tick(&task), 0);
+	CHECK_INT(img->counters.v[COUNTER_END_COMMIT], commits);
+	img->now.sec += 2; /* the transaction is old */
+	CHECK_INT(pc_tick(&task), 0);
+	CHECK_INT(img->counters.v[COUNTER_END_COMMIT], commits + 1);
+	stop();
+}
+
 TEST(a_write_after_stat_takes_an_exact_time)
 {
 	struct image_opts opts = usual;
