@@ -20,8 +20,11 @@
 #ifdef HAVE_LIBURING
 
 #include <liburing.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
-#define BATCH 16
+#define BATCH        16
+#define WORKER_LEAST ((uint64_t)64 << 10) /* bytes that take longer than to wake somebody */
 
 struct uring {
 	struct io_uring ring;
@@ -36,11 +39,13 @@ struct uring {
 	 * kernel orders the two, and this counter says so in terms of the language. */
 	unsigned queued;
 	bool broken;
+	bool in_memory; /* a read is a copy, which the submitter would make before it goes on */
 };
 
 int uring_open(int fd, struct dev *dev, uring_finish *finish, struct uring **ret)
 {
 	struct uring *u = mem_zero(sizeof(*u));
+	struct statfs fs;
 	int r;
 
 	if (u == NULL)
@@ -56,6 +61,7 @@ int uring_open(int fd, struct dev *dev, uring_finish *finish, struct uring **ret
 		free(u);
 		return r;
 	}
+	u->in_memory = fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
 	u->dev = dev;
 	u->finish = finish;
 	pthread_mutex_init(&u->submit_lock, NULL);
@@ -130,8 +136,9 @@ void uring_kick(struct uring *u)
 		dev_serve(u->dev, left[i]);
 }
 
-static void prepare(struct io_uring_sqe *sqe, struct dev_req *req)
+static void prepare(const struct uring *u, struct io_uring_sqe *sqe, struct dev_req *req)
 {
+	bool by_worker = u->in_memory && !req->write && req->len >= WORKER_LEAST;
 	uint64_t off = req->off + req->shift;
 	void *buf = req->iov[0].iov_base;
 	unsigned len = (unsigned)req->len;
@@ -144,7 +151,7 @@ static void prepare(struct io_uring_sqe *sqe, struct dev_req *req)
 		io_uring_prep_writev(sqe, 0, req->iov, req->iovcnt, off);
 	else
 		io_uring_prep_readv(sqe, 0, req->iov, req->iovcnt, off);
-	io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
+	io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE | (by_worker ? IOSQE_ASYNC : 0u));
 	io_uring_sqe_set_data(sqe, req);
 }
 
@@ -169,7 +176,7 @@ int uring_queue(struct uring *u, struct dev_req *req)
 	if (!u->broken)
 		sqe = io_uring_get_sqe(&u->ring);
 	if (sqe != NULL) {
-		prepare(sqe, req);
+		prepare(u, sqe, req);
 		u->pending[u->pending_count++] = req;
 		__atomic_fetch_add(&u->queued, 1, __ATOMIC_RELEASE);
 	}
