@@ -96,7 +96,7 @@ static int check_name(struct task *t, const struct ek_inode *inode, const char *
 	return edit_check_acl(&t->img->diag, value, len);
 }
 
-static int check_attr(struct task *t, const struct ek_inode *inode, const struct ek_attr *a)
+int edit_check(struct task *t, const struct ek_inode *inode, const struct ek_attr *a)
 {
 	int rc = 0;
 
@@ -145,7 +145,7 @@ static int set_rest(struct task *t, struct ek_inode *inode, const struct ek_attr
 
 int edit_set(struct task *t, struct ek_inode *inode, const struct ek_attr *attr)
 {
-	int rc = check_attr(t, inode, attr);
+	int rc = edit_check(t, inode, attr);
 
 	for (size_t i = 0; i < attr->nxattrs && rc == 0; i++) {
 		const struct ek_xattr *x = &attr->xattrs[i];
@@ -175,7 +175,7 @@ int ek_inode_set(struct ek_inode *inode, const struct ek_attr *attr)
 	int rc = session_check_writable(img);
 
 	if (rc == 0)
-		rc = check_attr(t, inode, &a);
+		rc = edit_check(t, inode, &a);
 	if (rc == 0 && credits <= jnl_max_credits(img->jnl))
 		rc = task_start_inode(t, inode, HANDLE_INODE, credits, 0, &h);
 	if (rc == 0)

@@ -20,6 +20,9 @@ struct ek_attr edit_attr(const struct ek_attr *attr);
 /* Sets attributes, mode, owner and the rest, each in a transaction or in the one that runs. */
 int edit_set(struct task *t, struct ek_inode *inode, const struct ek_attr *attr);
 
+/* Whether edit_set would refuse something of it. */
+int edit_check(struct task *t, const struct ek_inode *inode, const struct ek_attr *attr);
+
 /* Blocks that edit_set may dirty. */
 unsigned edit_credits(const struct ek_image *img, const struct ek_attr *attr);
 

@@ -8,6 +8,7 @@
  * 4. One transaction gives it its name and, when it replaces a file, takes that one's.  Its commit
  *    flushes the device before it counts; without a journal the flush is ours, unless all can be
  *    taken back.
+ * 5. Its project, when the folder hands down another.
  */
 #include <errno.h>
 
@@ -39,6 +40,24 @@ static int check_old(struct task *t, struct ek_inode *dir, const char *name, uin
 	return rc;
 }
 
+/* All but the project, which may be another than the folder hands down: that is refused to files
+ * that get a name, and not to those that have one. */
+static int set_first(struct task *t, struct ek_inode *inode, const struct ek_attr *attr)
+{
+	struct ek_attr a = *attr;
+	int rc = edit_check(t, inode, attr);
+
+	a.mask &= ~(unsigned)EK_ATTR_PROJECT;
+	return rc < 0 ? rc : edit_set(t, inode, &a);
+}
+
+static int set_project(struct task *t, struct ek_inode *inode, const struct ek_attr *attr)
+{
+	struct ek_attr a = {.mask = attr->mask & EK_ATTR_PROJECT, .project = attr->project};
+
+	return a.mask == 0 || inode->rec.projid == a.project ? 0 : edit_set(t, inode, &a);
+}
+
 static int make_file(struct task *t, const struct source *src, struct ek_inode *dir,
 		     const char *name, uint32_t len, const struct ek_attr *attr, bool over,
 		     uint64_t *ret_bytes)
@@ -50,12 +69,14 @@ static int make_file(struct task *t, const struct source *src, struct ek_inode *
 		return rc;
 	rc = fill_file(t, inode, src);
 	if (rc == 0)
-		rc = edit_set(t, inode, attr);
+		rc = set_first(t, inode, attr);
 	if (rc == 0)
 		rc = edit_flush(t);
 	if (rc == 0)
 		rc = over ? fs_link_over(t, inode, dir, name, len)
 			  : fs_link(t, inode, dir, name, len);
+	if (rc == 0)
+		rc = set_project(t, inode, attr);
 	if (rc == 0 && ret_bytes != NULL)
 		*ret_bytes = inode->size;
 	inode_put(t, inode); /* without a name it goes, and its blocks */

@@ -299,6 +299,20 @@ blocks() {
 	synced b.spec a.img
 }
 
+@test "files keep their project in folders that hand down another" {
+	local folder='./d type=dir project=42 flags=0x20000000'
+	printf '#spec 1\n. type=dir\n%s\n./d/x data=hello project=42\n' "$folder" >a.spec
+	printf '#spec 1\n. type=dir\n%s\n./d/x data=other project=9\n./d/y data=new project=7\n./d/z data=none\n./d/l type=link link=x project=8\n' \
+		"$folder" >b.spec
+	x 0 create --size auto --free 4M -O project --from a.spec a.img
+	synced b.spec a.img
+	x 0 create -f --size auto --free 4M -O project --from a.spec a.img
+	sed -i /none/d b.spec
+	x 0 import b.spec a.img
+	clean a.img
+	x 0 diff b.spec a.img
+}
+
 @test "devices follow their numbers" {
 	printf '#spec 1\n. type=dir\n./c type=char device=1,3\n./b type=block device=8,1\n./s type=socket\n' >a.spec
 	printf '#spec 1\n. type=dir\n./c type=char device=1,5\n./b type=char device=8,1\n./s type=fifo\n' >b.spec
