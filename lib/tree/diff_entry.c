@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/check.h"
+#include "ondisk/inode.h"
 #include "tree/diff_impl.h"
 
 #define WORDS 96
@@ -104,6 +105,25 @@ static int compare_xattrs(struct diff *d, const struct tree_entry *a, const stru
 	if (x == NULL && y == NULL)
 		return 0;
 	return diff_tell(d, b->path, "attributes", x != NULL ? x : "-", y != NULL ? y : "-");
+}
+
+static bool tells_heirs(const struct tree_entry *e)
+{
+	return e->has_project || (e->flags & INODE_PROJINHERIT) != 0;
+}
+
+/* A tree that tells no projects does not tell either which folders hand theirs down. */
+static int compare_flags(struct diff *d, const struct tree_entry *a, const struct tree_entry *b)
+{
+	uint32_t known = TREE_FLAGS;
+	int rc;
+
+	if (!tells_heirs(a) || !tells_heirs(b))
+		known &= ~INODE_PROJINHERIT;
+	rc = differ_in(d, b->path, "flags", "u", a->flags & known, b->flags & known);
+	if (rc == 0 && a->has_project && b->has_project)
+		rc = differ_in(d, b->path, "project", "u", a->project, b->project);
+	return rc;
 }
 
 /* ---- contents ---- */
@@ -207,9 +227,6 @@ int diff_entry(struct diff *d, struct diff_node *n, const struct tree_entry *b)
 	if (rc == 0)
 		rc = compare_xattrs(d, a, b);
 	if (rc == 0)
-		rc = differ_in(d, b->path, "flags", "u", a->flags & TREE_FLAGS,
-			       b->flags & TREE_FLAGS);
-	if (rc == 0)
-		rc = differ_in(d, b->path, "project", "u", a->project, b->project);
+		rc = compare_flags(d, a, b);
 	return rc;
 }

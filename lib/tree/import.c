@@ -31,23 +31,25 @@ struct importing {
 	size_t nfolders, folders_cap;
 };
 
-static int make_folder(struct tree_put *p, const struct tree_entry *e, const struct ek_attr *a)
+static int make_folder(struct tree_put *p, const struct tree_entry *e, struct ek_attr a)
 {
 	const char *path = put_path(p, e->path);
 
 	if (path == NULL)
 		return p->path.err;
-	return strcmp(path, "/") != 0 ? ek_mkdir(p->img, path, EK_PUT_PARENTS, a) : 0;
+	if (put_inherits(p, e))
+		a.mask &= ~(unsigned)EK_ATTR_FLAGS;
+	return strcmp(path, "/") != 0 ? ek_mkdir(p->img, path, EK_PUT_PARENTS, &a) : 0;
 }
 
 static int import_folder(struct importing *m, const struct tree_entry *e)
 {
-	struct ek_attr a = put_attr(e);
+	struct ek_attr a = put_attr(&m->put, e);
 	struct folder f = {NULL, e->mtime};
-	int rc = make_folder(&m->put, e, &a);
+	int rc = make_folder(&m->put, e, a);
 
 	if (rc == 0)
-		rc = put_set(&m->put, e->path, &a);
+		rc = put_set(&m->put, e, &a);
 	if (rc < 0 || e->no_mtime)
 		return rc;
 	f.path = strdup(e->path);
@@ -63,7 +65,7 @@ static int import_folder(struct importing *m, const struct tree_entry *e)
 static int import_entry(void *arg, struct tree_source *s, struct tree_entry *e)
 {
 	struct importing *m = arg;
-	struct ek_attr a = put_attr(e);
+	struct ek_attr a = put_attr(&m->put, e);
 
 	if (e->link != NULL)
 		return put_link(&m->put, e->link, e->path);

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/ctx.h"
+#include "fs/inode.h"
 #include "fs/session.h"
 #include "tree/feed.h"
 #include "tree/spool.h"
@@ -51,7 +52,14 @@ const char *put_path(struct tree_put *p, const char *path)
 	return inside(p, &p->path, path);
 }
 
-struct ek_attr put_attr(const struct tree_entry *e)
+static bool keeps_projects(const struct tree_put *p)
+{
+	const struct geom *g = &p->img->geom;
+
+	return geom_ro_compat(g, RO_COMPAT_PROJECT) && g->inode_size > 128;
+}
+
+struct ek_attr put_attr(const struct tree_put *p, const struct tree_entry *e)
 {
 	struct ek_attr a = {.size = sizeof(a),
 			    .mask = EK_ATTR_MODE | EK_ATTR_UID | EK_ATTR_GID,
@@ -69,9 +77,29 @@ struct ek_attr put_attr(const struct tree_entry *e)
 		a.mask |= EK_ATTR_ATIME | EK_ATTR_MTIME;
 	if (e->flags != 0)
 		a.mask |= EK_ATTR_FLAGS;
-	if (e->project != 0)
+	if (e->project != 0 || (e->has_project && keeps_projects(p)))
 		a.mask |= EK_ATTR_PROJECT;
 	return a;
+}
+
+bool put_inherits(const struct tree_put *p, const struct tree_entry *e)
+{
+	return !e->has_project && keeps_projects(p);
+}
+
+void put_fit(const struct ek_inode *inode, const struct tree_entry *e, struct ek_attr *a)
+{
+	uint32_t heirs = inode->rec.flags & INODE_PROJINHERIT;
+
+	if (!e->has_project) {
+		a->flags |= heirs;
+	} else if (inode_is_dir(inode) && (a->mask & EK_ATTR_FLAGS) == 0 &&
+		   heirs != (e->flags & INODE_PROJINHERIT)) {
+		a->flags = inode->rec.flags ^ INODE_PROJINHERIT;
+		a->mask |= EK_ATTR_FLAGS;
+	}
+	if (inode->rec.projid == a->project)
+		a->mask &= ~(unsigned)EK_ATTR_PROJECT;
 }
 
 /* ---- files ---- */
@@ -170,21 +198,30 @@ int put_inode(struct tree_put *p, const char *path, struct ek_inode **ret)
 	return ek_inode_open(p->img, at, *path != '\0' ? (unsigned)EK_NOFOLLOW : 0, ret);
 }
 
-int put_set(struct tree_put *p, const char *path, const struct ek_attr *a)
+/* e: what is set is the entry's, or NULL. */
+static int set_at(struct tree_put *p, const char *path, const struct tree_entry *e,
+		  struct ek_attr a)
 {
 	struct ek_inode *inode;
 	int rc = put_inode(p, path, &inode);
 
 	if (rc < 0)
 		return rc;
-	rc = ek_inode_set(inode, a);
+	if (e != NULL)
+		put_fit(inode, e, &a);
+	rc = ek_inode_set(inode, &a);
 	ek_inode_close(inode);
 	return rc;
+}
+
+int put_set(struct tree_put *p, const struct tree_entry *e, const struct ek_attr *a)
+{
+	return set_at(p, e->path, e, *a);
 }
 
 int put_time(struct tree_put *p, const char *path, struct ek_time mtime)
 {
 	struct ek_attr a = {.size = sizeof(a), .mask = EK_ATTR_MTIME, .mtime = mtime};
 
-	return put_set(p, path, &a);
+	return set_at(p, path, NULL, a);
 }

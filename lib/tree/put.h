@@ -30,8 +30,17 @@ void put_close(struct tree_put *p);
  * and then p->path.err says so. */
 const char *put_path(struct tree_put *p, const char *path);
 
-/* What an entry says of its inode: flags and project only when it has some. */
-struct ek_attr put_attr(const struct tree_entry *e);
+/* What an entry says of its inode: flags only when it has some, a project when the source tells
+ * projects and the image keeps them. */
+struct ek_attr put_attr(const struct tree_put *p, const struct tree_entry *e);
+
+/* Whether new folders inherit what the source does not tell: attributes with flags are set behind
+ * ek_mkdir then, by put_fit. */
+bool put_inherits(const struct tree_put *p, const struct tree_entry *e);
+
+/* Makes *a fit the inode: whether it hands its project down is set where the source tells projects
+ * and kept where it does not, and a project that it has is left out. */
+void put_fit(const struct ek_inode *inode, const struct tree_entry *e, struct ek_attr *a);
 
 /* A descriptor of the host with the entry's contents, at their start; the caller closes it. */
 int put_spool(struct tree_put *p, struct tree_source *s, const struct tree_entry *e);
@@ -49,8 +58,8 @@ int put_link(struct tree_put *p, const char *first, const char *path);
 /* The inode at path.  A link is meant itself, at the start what it leads to. */
 int put_inode(struct tree_put *p, const char *path, struct ek_inode **ret);
 
-/* Changes it as ek_inode_set does. */
-int put_set(struct tree_put *p, const char *path, const struct ek_attr *a);
+/* Changes the inode at the entry's path as ek_inode_set does, made to fit. */
+int put_set(struct tree_put *p, const struct tree_entry *e, const struct ek_attr *a);
 
 /* Only its time of change. */
 int put_time(struct tree_put *p, const char *path, struct ek_time mtime);

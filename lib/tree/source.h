@@ -32,6 +32,7 @@ struct tree_entry {
 	struct ek_time atime, mtime, ctime, crtime;
 	bool has_atime, has_ctime, has_crtime; /* else: mtime, and the time of creation twice */
 	bool no_mtime;                         /* the source tells none: the time of creation */
+	bool has_project;                      /* else: not known, and project is 0 */
 	bool has_contents;                     /* false for a further name without any */
 	uint64_t size;
 	const char *target; /* of a link */

@@ -100,6 +100,7 @@ static void take_stat(const struct ek_stat *st, struct tree_entry *e)
 	e->uid = st->uid;
 	e->gid = st->gid;
 	e->project = st->project;
+	e->has_project = true;
 	e->flags = st->flags & TREE_FLAGS;
 	e->atime = st->atime;
 	e->mtime = st->mtime;

@@ -322,7 +322,8 @@ static int directive(struct reader *r, struct defaults *keep)
 
 static void begin_line(struct reader *r, const struct defaults *keep, struct tree_entry *e)
 {
-	*e = (struct tree_entry){.uid = keep->uid, .gid = keep->gid, .no_mtime = true};
+	*e = (struct tree_entry){
+	    .uid = keep->uid, .gid = keep->gid, .no_mtime = true, .has_project = true};
 	r->set = *keep;
 	r->nranges = 0;
 	r->words = r->lasting = 0;

@@ -49,15 +49,12 @@ int sync_collect(void *arg, const struct ek_difference *d)
 
 /* ---- attributes ---- */
 
-/* A new inode has taken flags and the project from its folder. */
+/* A new inode has taken flags from its folder. */
 static struct ek_attr whole_attr(const struct sync *y, const struct tree_entry *e)
 {
-	const struct geom *g = &y->put.img->geom;
-	struct ek_attr a = put_attr(e);
+	struct ek_attr a = put_attr(&y->put, e);
 
 	a.mask |= EK_ATTR_FLAGS;
-	if (geom_ro_compat(g, RO_COMPAT_PROJECT) && g->inode_size > 128)
-		a.mask |= EK_ATTR_PROJECT;
 	return a;
 }
 
@@ -120,6 +117,7 @@ static int set_words(struct sync *y, const struct tree_entry *e, unsigned words)
 		return rc;
 	if ((words & WORD_XATTRS) != 0)
 		rc = drop_xattrs(inode, e);
+	put_fit(inode, e, &a);
 	if (rc == 0)
 		rc = ek_inode_set(inode, &a);
 	ek_inode_close(inode);
@@ -224,7 +222,8 @@ static int take_link(struct sync *y, struct sync_place *at, const struct tree_en
 
 static int make_folder(struct sync *y, struct sync_place *at, const struct tree_entry *e)
 {
-	struct ek_attr a = whole_attr(y, e);
+	struct ek_attr a = whole_attr(y, e), flags = attr_of_words(y, e, WORD_FLAGS);
+	bool inherits = put_inherits(&y->put, e);
 	const char *path;
 	int rc = sync_tell(y, e->path, at->type != 0 ? "replace" : "make");
 
@@ -232,8 +231,12 @@ static int make_folder(struct sync *y, struct sync_place *at, const struct tree_
 		rc = sync_clear(y, at);
 	if (rc < 0)
 		return rc;
+	if (inherits)
+		a.mask &= ~(unsigned)EK_ATTR_FLAGS;
 	path = put_path(&y->put, e->path);
 	rc = path != NULL ? ek_mkdir(y->put.img, path, 0, &a) : -ENOMEM;
+	if (rc == 0 && inherits)
+		rc = put_set(&y->put, e, &flags);
 	return rc < 0 ? rc : sync_made(y, at, S_IFDIR, 0);
 }
 

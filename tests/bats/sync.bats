@@ -313,6 +313,38 @@ blocks() {
 	x 0 diff b.spec a.img
 }
 
+@test "a source that tells no projects leaves inheritance, one that does sets 0 too" {
+	printf '#spec 1\n. type=dir\n./d type=dir project=42 flags=0x20000000\n./d/e type=dir\n' >a.spec
+	x 0 create --size auto --free 4M -O project --from a.spec a.img
+	mkdir -p t/d/e t/d/n
+	echo text >t/d/x
+	echo deep >t/d/n/y
+	tar -C t -cf t.tar .
+	for from in t t.tar; do
+		for verb in sync import; do
+			cp a.img b.img
+			x 0 "$verb" "$from" b.img
+			clean b.img
+			x 0 spec b.img
+			echo "$out" >b.spec
+			[ "$(grep -c project=42 b.spec)" -eq 4 ]
+			[ "$(grep -c flags=0x20000000 b.spec)" -eq 2 ]
+			x 0 diff --no-times "$from" b.img
+			quiet "$from" b.img
+		done
+	done
+	printf '#spec 1\n. type=dir\n./d type=dir project=42 flags=0x20000000\n./d/e type=dir\n./d/n type=dir\n./d/x data=text\n./d/n/y data=deep\n' >c.spec
+	for verb in sync import; do
+		cp a.img b.img
+		x 0 "$verb" c.spec b.img
+		clean b.img
+		x 0 diff --no-times --no-owners c.spec b.img
+		x 0 spec b.img
+		echo "$out" >b.spec
+		[ "$(grep -c project=42 b.spec)" -eq 1 ]
+	done
+}
+
 @test "devices follow their numbers" {
 	printf '#spec 1\n. type=dir\n./c type=char device=1,3\n./b type=block device=8,1\n./s type=socket\n' >a.spec
 	printf '#spec 1\n. type=dir\n./c type=char device=1,5\n./b type=char device=8,1\n./s type=fifo\n' >b.spec
