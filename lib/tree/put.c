@@ -8,11 +8,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/ctx.h"
+#include "base/diag.h"
 #include "fs/inode.h"
 #include "fs/session.h"
 #include "tree/feed.h"
@@ -182,11 +184,66 @@ int put_entry(struct tree_put *p, struct tree_source *s, const struct tree_entry
 	return ek_mknod(p->img, path, e->mode & S_IFMT, e->dev_major, e->dev_minor, PUT_FLAGS, a);
 }
 
-int put_link(struct tree_put *p, const char *first, const char *path)
+/* The project of the folder that path is in. */
+static int project_above(struct tree_put *p, const char *path, uint32_t *ret)
+{
+	const char *slash = strrchr(path, '/');
+	struct ek_inode *dir;
+	char *up = slash != NULL ? strndup(path, (size_t)(slash - path)) : strdup("");
+	int rc = up != NULL ? put_inode(p, up, &dir) : -ENOMEM;
+
+	free(up);
+	if (rc < 0)
+		return rc;
+	*ret = dir->rec.projid;
+	ek_inode_close(dir);
+	return 0;
+}
+
+static int set_project(struct ek_inode *inode, uint32_t project)
+{
+	struct ek_attr a = {.size = sizeof(a), .mask = EK_ATTR_PROJECT, .project = project};
+
+	return ek_inode_set(inode, &a);
+}
+
+static int link_at(struct tree_put *p, const char *first, const char *path)
 {
 	const char *from = inside(p, &p->first, first), *to = put_path(p, path);
 
 	return from != NULL && to != NULL ? ek_link(p->img, from, to, PUT_FLAGS) : -ENOMEM;
+}
+
+/* A folder that hands its project down takes the name while the file is of that one. */
+static int link_across(struct tree_put *p, const char *first, const char *path)
+{
+	struct ek_inode *inode;
+	uint32_t theirs, mine;
+	int rc = project_above(p, path, &theirs), back;
+
+	if (rc == 0)
+		rc = put_inode(p, first, &inode);
+	if (rc < 0)
+		return rc;
+	mine = inode->rec.projid;
+	rc = set_project(inode, theirs);
+	if (rc == 0) {
+		rc = link_at(p, first, path);
+		back = set_project(inode, mine);
+		rc = rc < 0 ? rc : back;
+	}
+	ek_inode_close(inode);
+	return rc;
+}
+
+int put_link(struct tree_put *p, const char *first, const char *path)
+{
+	int rc = link_at(p, first, path);
+
+	if (rc != -EXDEV)
+		return rc;
+	diag_clear(diag_of(p));
+	return link_across(p, first, path);
 }
 
 int put_inode(struct tree_put *p, const char *path, struct ek_inode **ret)

@@ -345,6 +345,23 @@ blocks() {
 	done
 }
 
+@test "files of another project get further names in folders that hand theirs down" {
+	printf '#spec 1\n. type=dir\n./d type=dir project=42 flags=0x20000000\n' >a.spec
+	x 0 create --size auto --free 4M -O project --from a.spec a.img
+	cp a.spec b.spec
+	printf './d/x data=text project=9\n./d/l hard=d/x\n./y data=other\n./d/z hard=y\n' >>b.spec
+	for verb in sync import; do
+		cp a.img b.img
+		x 0 "$verb" b.spec b.img
+		clean b.img
+		x 0 diff --no-times --no-owners b.spec b.img
+	done
+	sed -i 's/d.l hard/d\/k hard/' b.spec
+	x 0 sync b.spec b.img
+	clean b.img
+	x 0 diff --no-times --no-owners b.spec b.img
+}
+
 @test "devices follow their numbers" {
 	printf '#spec 1\n. type=dir\n./c type=char device=1,3\n./b type=block device=8,1\n./s type=socket\n' >a.spec
 	printf '#spec 1\n. type=dir\n./c type=char device=1,5\n./b type=char device=8,1\n./s type=fifo\n' >b.spec
