@@ -128,15 +128,60 @@ static int compare_flags(struct diff *d, const struct tree_entry *a, const struc
 
 /* ---- contents ---- */
 
-static int compare_piece(struct diff *d, struct diff_node *n, const struct tree_entry *b,
-			 uint64_t off, size_t len)
+/* A walk along what is data of one side. */
+struct side {
+	const struct tree_range *r; /* NULL: all of it */
+	size_t n;
+	bool data;    /* there is data at the offset */
+	uint64_t end; /* where that changes */
+};
+
+/* Holes shorter than a piece are read as if they were none. */
+static void side_move(struct side *s, uint64_t off, uint64_t size)
+{
+	s->data = true;
+	s->end = size;
+	if (s->r == NULL)
+		return;
+	for (; s->n != 0 && s->r->to <= off; s->n--)
+		s->r++;
+	s->data = s->n != 0 && (s->r->from <= off || s->r->from - off < DIFF_PIECE);
+	if (s->n == 0)
+		return;
+	if (!s->data) {
+		s->end = MIN(size, s->r->from);
+		return;
+	}
+	for (; s->n > 1 && s->r[1].from - s->r[0].to < DIFF_PIECE; s->n--)
+		s->r++;
+	s->end = MIN(size, s->r->to);
+}
+
+static int read_sides(struct diff *d, struct diff_node *n, const struct tree_entry *b,
+		      const bool data[2], uint64_t off, size_t len)
 {
 	uint8_t *x = d->piece, *y = d->piece + DIFF_PIECE;
-	int rc = diff_read(d, n, off, x, len);
+	int rc = 0;
+
+	if (data[0])
+		rc = diff_read(d, n, off, x, len);
+	else
+		memset(x, 0, len);
+	if (rc < 0)
+		return rc;
+	if (data[1])
+		return d->b->ops->read(d->b, b->token, off, y, len);
+	memset(y, 0, len);
+	return 0;
+}
+
+static int compare_piece(struct diff *d, struct diff_node *n, const struct tree_entry *b,
+			 const bool data[2], uint64_t off, size_t len)
+{
+	const uint8_t *x = d->piece, *y = d->piece + DIFF_PIECE;
+	int rc = read_sides(d, n, b, data, off, len);
 	char at[WORDS];
 
-	if (rc == 0)
-		rc = d->b->ops->read(d->b, b->token, off, y, len);
 	if (rc < 0 || memcmp(x, y, len) == 0)
 		return rc;
 	while (*x == *y) {
@@ -149,14 +194,24 @@ static int compare_piece(struct diff *d, struct diff_node *n, const struct tree_
 	return rc < 0 ? rc : 1;
 }
 
+/* A hole is zeros to the other side's data; what is a hole on both sides is passed over. */
 static int compare_contents(struct diff *d, struct diff_node *n, const struct tree_entry *b)
 {
+	struct side x = {.r = n->data, .n = n->ndata}, y = {.r = b->data, .n = b->ndata};
+	uint64_t off = 0, end;
 	int rc = 0;
 
 	if ((d->flags & EK_DIFF_NO_CONTENTS) != 0 || !b->has_contents)
 		return 0;
-	for (uint64_t off = 0; off < b->size && rc == 0; off += DIFF_PIECE)
-		rc = compare_piece(d, n, b, off, (size_t)MIN(b->size - off, (uint64_t)DIFF_PIECE));
+	for (; off < b->size && rc == 0; off = end) {
+		side_move(&x, off, b->size);
+		side_move(&y, off, b->size);
+		end = MIN(x.end, y.end);
+		if (!x.data && !y.data)
+			continue;
+		end = MIN(end, off + DIFF_PIECE);
+		rc = compare_piece(d, n, b, (bool[]){x.data, y.data}, off, (size_t)(end - off));
+	}
 	return MIN(rc, 0);
 }
 

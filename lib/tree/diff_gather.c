@@ -13,6 +13,8 @@
 #include "tree/diff_impl.h"
 #include "tree/spool.h"
 
+#define MAX_RANGES ((size_t)1 << 22)
+
 struct diff_node *diff_find_part(const struct diff *d, const char *path, size_t len)
 {
 	uint64_t key = hash_bytes(path, len);
@@ -35,6 +37,7 @@ static void free_node(struct diff_node *n)
 {
 	free((char *)(uintptr_t)n->e.path);
 	free((char *)(uintptr_t)n->e.target);
+	free(n->data);
 	xattr_list_free(&n->xattrs);
 	free(n);
 }
@@ -102,6 +105,24 @@ static int copy_xattrs(struct diff_node *n, const struct tree_entry *e)
 	return rc;
 }
 
+/* Inodes of a hostile image may share maps, so that many have far more ranges than it has blocks:
+ * files beyond a number for all of them are read whole. */
+static int copy_ranges(struct diff *d, struct diff_node *n, const struct tree_entry *e)
+{
+	size_t count = e->ndata;
+
+	if (e->data == NULL || count > MAX_RANGES - d->nranges)
+		return 0;
+	n->data = malloc((count + 1) * sizeof(*n->data)); /* of nothing, when all is hole */
+	if (n->data == NULL)
+		return -ENOMEM;
+	if (count != 0)
+		memcpy(n->data, e->data, count * sizeof(*n->data));
+	n->ndata = count;
+	d->nranges += count;
+	return 0;
+}
+
 static int make_node(struct diff *d, const struct tree_entry *e, struct diff_node **ret)
 {
 	struct diff_node *n = mem_zero(sizeof(*n));
@@ -112,6 +133,7 @@ static int make_node(struct diff *d, const struct tree_entry *e, struct diff_nod
 	n->e = *e;
 	n->inode = n;
 	n->e.data = NULL;
+	n->e.ndata = 0;
 	n->e.path = strdup(e->path);
 	n->e.target = e->target != NULL ? strdup(e->target) : NULL;
 	n->e.link = NULL;
@@ -126,6 +148,8 @@ static int make_node(struct diff *d, const struct tree_entry *e, struct diff_nod
 	}
 	if (rc == 0)
 		rc = copy_xattrs(n, e);
+	if (rc == 0)
+		rc = copy_ranges(d, n, e);
 	if (rc < 0) {
 		free_node(n);
 		return rc;
@@ -146,6 +170,10 @@ static void put_node(struct diff *d, struct diff_node *n)
 		old->e = n->e;
 		old->xattrs = n->xattrs;
 		old->spooled = n->spooled;
+		free(old->data);
+		old->data = n->data;
+		old->ndata = n->ndata;
+		n->data = NULL;
 		n->e = e;
 		n->xattrs = x;
 		free_node(n);

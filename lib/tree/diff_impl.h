@@ -13,10 +13,12 @@ struct diff_node {
 	struct hash_node node;    /* by a mix of the path's bytes */
 	struct tree_entry e;      /* path, target and attributes are copies */
 	struct xattr_list xattrs; /* of the first name of an inode */
-	struct diff_node *inode;  /* the first name that leads to it; itself, as a rule */
-	struct diff_node *other;  /* of an inode's first name: that of the second tree's inode */
-	uint64_t spooled;         /* where its contents lie in the spool */
-	bool met;                 /* the second tree has it */
+	struct tree_range *data;  /* that are more than holes, NULL: all or not known */
+	size_t ndata;
+	struct diff_node *inode; /* the first name that leads to it; itself, as a rule */
+	struct diff_node *other; /* of an inode's first name: that of the second tree's inode */
+	uint64_t spooled;        /* where its contents lie in the spool */
+	bool met;                /* the second tree has it */
 	/* of sync alone */
 	uint32_t coming; /* S_IFMT bits of what the source has there, 0 for nothing */
 	bool wanted;     /* it may be a new name's, or has such a file below */
@@ -31,7 +33,8 @@ struct diff {
 	void *arg;
 	struct hash names;
 	uint64_t found;
-	int spool; /* contents of a stream, or -1 */
+	size_t nranges; /* in all nodes */
+	int spool;      /* contents of a stream, or -1 */
 	uint64_t spool_end;
 	uint8_t *piece; /* two of them */
 };

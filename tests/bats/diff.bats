@@ -52,6 +52,26 @@ rows() {
 	x 0 diff --no-times m.spec a.img
 }
 
+@test "what is a hole on both sides is not read" {
+	mkdir t
+	truncate -s 15T t/f 2>err || skip "the host has no files of 15 TiB"
+	printf A | dd of=t/f bs=1 seek=14T conv=notrunc status=none
+	x 0 create --size auto --free 4M --from t a.img
+	x 0 spec a.img
+	echo "$out" >a.spec
+	cp a.img b.img
+	for from in t a.spec b.img; do
+		timeout 20 "$EXTKIT" diff --no-times "$from" a.img
+	done
+	printf B | dd of=t/f bs=1 seek=9000000000001 conv=notrunc status=none
+	timeout 20 "$EXTKIT" diff --no-times t a.img >out && false
+	has "$(cat out)" "byte 9000000000001"
+	timeout 20 "$EXTKIT" diff --no-times a.img t >out && false
+	has "$(cat out)" "byte 9000000000001"
+	timeout 20 "$EXTKIT" sync t a.img
+	timeout 20 "$EXTKIT" diff t a.img
+}
+
 @test "each kind of difference is told with both values, and the exit code is 1" {
 	tree
 	cp a.img b.img
