@@ -246,6 +246,13 @@ int put_link(struct tree_put *p, const char *first, const char *path)
 	return link_across(p, first, path);
 }
 
+int put_copy(struct tree_put *p, const char *first, const char *path)
+{
+	const char *from = inside(p, &p->first, first), *to = put_path(p, path);
+
+	return from != NULL && to != NULL ? ek_copy(p->img, from, p->img, to, 0, NULL) : -ENOMEM;
+}
+
 int put_inode(struct tree_put *p, const char *path, struct ek_inode **ret)
 {
 	const char *at = put_path(p, path);

@@ -55,6 +55,9 @@ int put_entry(struct tree_put *p, struct tree_source *s, const struct tree_entry
 /* One more name for first, in place of what is no folder. */
 int put_link(struct tree_put *p, const char *first, const char *path);
 
+/* A file of its own at path, the same in everything as first. */
+int put_copy(struct tree_put *p, const char *first, const char *path);
+
 /* The inode at path.  A link is meant itself, at the start what it leads to. */
 int put_inode(struct tree_put *p, const char *path, struct ek_inode **ret);
 

@@ -200,12 +200,32 @@ static int make_room(struct sync *y, struct sync_place *at)
 	return sync_clear(y, at);
 }
 
+/* An inode may have names that the source does not know of, and no room for more. */
+static int link_or_copy(struct sync *y, struct sync_place *at, struct sync_place *first)
+{
+	int rc = put_link(&y->put, first->path, at->path);
+
+	if (rc == 0)
+		return sync_made(y, at, first->type, first->inode);
+	if (rc != -EMLINK)
+		return rc;
+	diag_clear(&y->ctx->diag);
+	rc = put_copy(&y->put, first->path, at->path);
+	if (rc == 0)
+		rc = sync_made(y, at, first->type, 0);
+	if (rc == 0)
+		first->next = at;
+	return rc;
+}
+
 static int take_link(struct sync *y, struct sync_place *at, const struct tree_entry *e)
 {
-	const struct sync_place *first = sync_find(y, e->link, strlen(e->link));
+	struct sync_place *first = sync_find(y, e->link, strlen(e->link));
 	char shown[160];
 	int rc;
 
+	while (first != NULL && first->next != NULL)
+		first = first->next;
 	if (first == NULL || !first->told || S_ISDIR(first->type))
 		return diag_set(&y->ctx->diag, -ENOENT,
 				"bad tree: '%s' is no file before another name of it",
@@ -215,9 +235,7 @@ static int take_link(struct sync *y, struct sync_place *at, const struct tree_en
 	rc = sync_tell(y, at->path, "link");
 	if (rc == 0)
 		rc = make_room(y, at);
-	if (rc == 0)
-		rc = put_link(&y->put, e->link, e->path);
-	return rc < 0 ? rc : sync_made(y, at, first->type, first->inode);
+	return rc < 0 ? rc : link_or_copy(y, at, first);
 }
 
 static int make_folder(struct sync *y, struct sync_place *at, const struct tree_entry *e)

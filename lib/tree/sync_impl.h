@@ -27,6 +27,7 @@ struct sync_place {
 	bool touched;          /* a folder whose names changed: its time is set at the end */
 	bool has_mtime;
 	struct ek_time mtime;
+	struct sync_place *next; /* what gets further names since the inode here takes no more */
 	char path[];
 };
 

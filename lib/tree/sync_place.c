@@ -100,6 +100,7 @@ int sync_made(struct sync *y, struct sync_place *at, uint32_t type, uint64_t ino
 	at->type = type;
 	at->inode = inode != 0 ? inode : ((uint64_t)1 << 32) + y->made++;
 	at->fresh = true;
+	at->next = NULL;
 	return sync_touch(y, at->path);
 }
 

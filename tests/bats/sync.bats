@@ -512,6 +512,30 @@ blocks() {
 	equal "$out" one
 }
 
+@test "a further name gets a file of its own where an archive has more than an inode takes" {
+	need python3
+	mkdir t
+	echo one >t/old
+	touch -d @1000 t/old
+	python3 -c 'import os; [os.link("t/old", f"t/{i}") for i in range(64998)]' 2>err ||
+		skip "the host has no 65000 names for one file"
+	x 0 create --size auto --free 8M -N 16 --from t a.img
+	mkdir to
+	cp -p t/old to/m1
+	ln to/m1 to/m2
+	ln to/m1 to/m3
+	ln to/m1 to/m4
+	tar -C to -cf to.tar m1 m2 m3 m4
+	x 0 sync --keep to.tar a.img
+	clean a.img
+	for name in m1 m2 m3 m4; do
+		x 0 cat a.img:/$name
+		equal "$out" one
+	done
+	[ "$("$EXTKIT" ls -id a.img:/m2)" != "$("$EXTKIT" ls -id a.img:/m1)" ]
+	equal "$("$EXTKIT" ls -id a.img:/m2 | awk '{print $1}')" "$("$EXTKIT" ls -id a.img:/m4 | awk '{print $1}')"
+}
+
 @test "a folder that only a name far below implies stays" {
 	mkdir -p t/a
 	echo x >t/a/x
