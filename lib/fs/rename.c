@@ -71,9 +71,22 @@ static int check_target(struct task *t, const struct end *from, const struct end
 	return rc > 0 ? 0 : rc == 0 ? -ENOTEMPTY : rc;
 }
 
+/* A folder that comes to a parent wants room there, unless it takes the place of a folder. */
+static bool parent_full(const struct end *from, const struct end *to, unsigned flags)
+{
+	bool is_dir = inode_is_dir(from->inode);
+	bool was_dir = to->inode != NULL && inode_is_dir(to->inode);
+
+	if (from->dir == to->dir || is_dir == was_dir)
+		return false;
+	if (is_dir)
+		return links_full(to->dir);
+	return (flags & RENAME_SWAP) != 0 && links_full(from->dir);
+}
+
 static int check(struct task *t, const struct end *from, const struct end *to, unsigned flags)
 {
-	bool is_dir = inode_is_dir(from->inode), moves = from->dir != to->dir;
+	bool is_dir = inode_is_dir(from->inode);
 	int rc = 0;
 
 	if (to->inode != NULL && (flags & RENAME_NO_REPLACE) != 0)
@@ -94,7 +107,7 @@ static int check(struct task *t, const struct end *from, const struct end *to, u
 		rc = check_ancestor(t, to->inode, from->dir);
 	if (rc == 0 && (flags & RENAME_SWAP) == 0)
 		rc = check_target(t, from, to);
-	if (rc == 0 && is_dir && moves && to->inode == NULL && links_full(to->dir))
+	if (rc == 0 && parent_full(from, to, flags))
 		rc = -EMLINK;
 	return rc;
 }

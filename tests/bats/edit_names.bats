@@ -321,3 +321,18 @@ names() {
 	x 2 mv a.img:/x
 	x 2 cp a.img:/x a.img
 }
+
+@test "a full folder takes no folder for a file in a swap, and takes one for a folder" {
+	need debugfs
+	make_image a.img 8M -O ^dir_nlink
+	for name in full full/d from from/d; do x 0 mkdir a.img:/$name; done
+	echo text >f
+	x 0 put f a.img:/full/f
+	debugfs -w -R "sif /full links_count 65000" a.img 2>err
+	x 5 mv --swap a.img:/from/d a.img:/full/f
+	has "$err" "Too many links"
+	x 5 mv --swap a.img:/full/f a.img:/from/d
+	x 0 mv --swap a.img:/from/d a.img:/full/d
+	x 0 mv --swap a.img:/full/f a.img:/full/d
+	debugfs -R "stat /full" a.img 2>err | grep -q "Links: 65000"
+}
