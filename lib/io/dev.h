@@ -84,8 +84,10 @@ struct dev {
 	uint32_t sector; /* logical sector size, bytes */
 	uint32_t align;  /* of buffers, offsets and lengths, that saves a copy; 1: any */
 	bool writable;
-	bool is_block;     /* a block device, of the host or remote: its size is given */
-	int flush_error;   /* of the first flush that failed; see dev_flush */
+	bool past_cache; /* what is moved need not stay in the host's cache; the owner's to set, it
+			    ends where the host cannot, and other threads must not transfer */
+	bool is_block;   /* a block device, of the host or remote: its size is given */
+	int flush_error; /* of the first flush that failed; see dev_flush */
 	struct diag *diag; /* where failures are told; may be NULL */
 	struct dev_stats {
 		uint64_t reads, read_bytes, writes, write_bytes, flushes;

@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "base/diag.h"
+#include "io/past_cache.h"
 #include "io/uring.h"
 
 #define IOV_AT_ONCE 64
@@ -42,8 +43,7 @@ int file_move(struct file *f, bool write, uint64_t off, const struct iovec *iov,
 
 	while ((count = iov_rest(iov, n, done, part, IOV_AT_ONCE)) != 0) {
 		off_t at = (off_t)(off + done);
-		ssize_t r = write ? pwritev(f->fd, part, (int)count, at)
-				  : preadv(f->fd, part, (int)count, at);
+		ssize_t r = past_cache_move(f->fd, write, part, count, at, &f->dev.past_cache);
 
 		if (r > 0) {
 			done += (size_t)r;

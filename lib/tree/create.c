@@ -16,6 +16,8 @@
 #include "io/dev.h"
 #include "tree/create_impl.h"
 
+#define CACHE_PART 8u /* of a machine's memory: what else it works on has more of it */
+
 static int copy_waiting(struct making *m)
 {
 	int rc = 0;
@@ -70,8 +72,10 @@ static int plan(struct making *m)
 
 static int write_image(struct making *m)
 {
-	int rc = tree_target_fit(&m->target, build_bytes(m->b));
+	int rc = making_flush(m);
 
+	if (rc == 0)
+		rc = tree_target_fit(&m->target, build_bytes(m->b));
 	if (rc == 0)
 		rc = copy_waiting(m);
 	if (rc == 0 && m->log != NULL)
@@ -103,6 +107,8 @@ static int make(struct making *m)
 		rc = feed_open(&m->feed, m->o.now);
 	if (rc == 0 && m->path != NULL)
 		rc = tree_target_open(m->path, &m->opt, m->o.size, m->diag, &m->target);
+	if (rc == 0 && m->path != NULL)
+		rc = tree_pieces_open(&m->target, &m->out);
 	if (rc == 0)
 		rc = making_take(m);
 	if (rc == 0)
@@ -118,13 +124,20 @@ static void release(struct making *m)
 		m->sources[i]->ops->close(m->sources[i]);
 	free(m->sources);
 	feed_close(&m->feed);
+	tree_pieces_close(m->out);
 	tree_target_close(&m->target);
 	dev_close(m->log);
 	gather_end(&m->g);
 	build_close(m->b);
 	making_unspool(m);
 	free(m->files);
-	free(m->piece);
+}
+
+/* Bytes that a machine will gladly have in its cache. */
+static uint64_t cache_bytes(void)
+{
+	return (uint64_t)MAX(sysconf(_SC_PHYS_PAGES), 0l) / CACHE_PART *
+	       (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Options as the layers below want them; blocks are 4 KiB unless something else is said, whatever
@@ -142,9 +155,8 @@ static int take_options(struct making *m)
 			return rc;
 	}
 	rc = create_options(&m->opt, bytes, m->diag, &m->o);
-	m->piece = mem_aligned(4096, MAKING_PIECE);
 	m->feed.rep = m->rep = mem_zero(sizeof(*m->rep));
-	if (rc == 0 && (m->piece == NULL || m->rep == NULL))
+	if (rc == 0 && m->rep == NULL)
 		rc = diag_set(m->diag, -ENOMEM, "out of memory for the tree");
 	return rc;
 }
@@ -152,7 +164,8 @@ static int take_options(struct making *m)
 int ek_create_tree(struct ek_ctx *ctx, const char *path, const struct ek_create_options *opt,
 		   const struct ek_tree_options *tree, struct ek_tree_report **ret)
 {
-	struct making m = {.ctx = ctx, .diag = &ctx->diag, .path = path, .spool = -1};
+	struct making m = {
+	    .ctx = ctx, .diag = &ctx->diag, .path = path, .spool = -1, .keep = cache_bytes()};
 	int rc;
 
 	diag_clear(m.diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contents of files on their way to a new image: read run by run, sent in pieces of a mebibyte;
- * large ones the host copies by itself.
+ * Contents of files on their way to a new image: read run by run, sent in pieces; large ones the
+ * host copies by itself.
  */
 #include <string.h>
 #include <unistd.h>
@@ -14,35 +14,43 @@
 #define HOST_LEAST ((uint64_t)1 << 20)
 #define HOST_MOST  ((uint64_t)64 << 20)
 
-int making_flush(struct making *m)
+/* Bytes of contents that are on their way or there. */
+static uint64_t moved(const struct making *m)
 {
-	struct ek_progress step = {"write files", m->written, m->bytes, "bytes"};
-	int rc = 0;
-
-	if (m->piece_len != 0)
-		rc = tree_target_write(&m->target, m->piece_at, m->piece, m->piece_len);
-	m->written += m->piece_len;
-	m->piece_len = 0;
-	return rc < 0 ? rc : ctx_progress(m->ctx, &step);
+	return m->written + tree_pieces_out(m->out);
 }
 
-/* Room for the next bytes at off, at most *len of them, behind what waits if they are neighbours.
- */
+static int tell_progress(struct making *m)
+{
+	struct ek_progress step = {"write files", moved(m), m->bytes, "bytes"};
+
+	return ctx_progress(m->ctx, &step);
+}
+
+/* What a machine could not keep anyway would cost it everything else that it has in its cache. */
+static void spare_cache(struct making *m, struct tree_source *s)
+{
+	if (moved(m) < m->keep)
+		return;
+	tree_pieces_past_cache(m->out);
+	if (s != NULL)
+		s->past_cache = true;
+}
+
+int making_flush(struct making *m)
+{
+	int rc = tree_pieces_settle(m->out);
+
+	return rc < 0 ? rc : tell_progress(m);
+}
+
+/* Room for the next bytes at off, at most *len of them. */
 static int room(struct making *m, uint64_t off, size_t *len, uint8_t **ret)
 {
-	if (m->piece_len != 0 &&
-	    (m->piece_at + m->piece_len != off || m->piece_len == MAKING_PIECE ||
-	     (*len > MAKING_PIECE - m->piece_len && *len <= MAKING_PIECE / 2))) {
-		int rc = making_flush(m);
+	uint64_t before = tree_pieces_out(m->out);
+	int rc = tree_pieces_room(m->out, off, len, ret);
 
-		if (rc < 0)
-			return rc;
-	}
-	if (m->piece_len == 0)
-		m->piece_at = off;
-	*len = MIN(*len, MAKING_PIECE - m->piece_len);
-	*ret = m->piece + m->piece_len;
-	return 0;
+	return rc < 0 || tree_pieces_out(m->out) == before ? rc : tell_progress(m);
 }
 
 /* Where the bytes of a file come from: its source, or the spool. */
@@ -63,7 +71,6 @@ static int copy_by_host(struct making *m, struct tree_source *s, const struct ga
 	uint64_t bs = build_block_size(m->b), from = r->lblk * bs, at = r->pblk * bs, base;
 	uint64_t left = MIN(r->len * bs, (n->i.size - from) / bs * bs);
 	uint64_t limit = build_limit(m->b) * bs;
-	struct ek_progress step = {"write files", m->written, m->bytes, "bytes"};
 	int in, out, rc = 0;
 
 	*done = 0;
@@ -71,7 +78,7 @@ static int copy_by_host(struct making *m, struct tree_source *s, const struct ga
 	    (limit != 0 && at + left > limit) || dev_host(m->target.dev, &out, &base) < 0 ||
 	    (in = s->ops->host(s, n->i.token)) < 0)
 		return 0;
-	while (*done < left && rc == 0) {
+	while (*done < left && rc == 0 && moved(m) < m->keep) {
 		off_t src = (off_t)(from + *done), dst = (off_t)(base + at + *done);
 		size_t want = (size_t)MIN(left - *done, (uint64_t)HOST_MOST);
 		ssize_t did = copy_file_range(in, &src, out, &dst, want, 0);
@@ -79,8 +86,8 @@ static int copy_by_host(struct making *m, struct tree_source *s, const struct ga
 		if (did <= 0)
 			break;
 		*done += (uint64_t)did / bs * bs;
-		step.done = m->written += (uint64_t)did;
-		rc = ctx_progress(m->ctx, &step);
+		m->written += (uint64_t)did;
+		rc = tell_progress(m);
 		if ((uint64_t)did % bs != 0)
 			break;
 	}
@@ -100,9 +107,10 @@ static int copy_run(struct making *m, struct tree_source *s, const struct gather
 	from += done;
 	at += done;
 	while (from < to && rc == 0) {
-		size_t len = (size_t)MIN(to - from, (uint64_t)MAKING_PIECE), n_read;
+		size_t len = (size_t)MIN(to - from, (uint64_t)TREE_PIECE), n_read;
 		uint8_t *p;
 
+		spare_cache(m, s);
 		rc = room(m, at, &len, &p);
 		if (rc < 0)
 			break;
@@ -110,7 +118,7 @@ static int copy_run(struct making *m, struct tree_source *s, const struct gather
 		rc = fetch(m, s, n, from, p, n_read, spool_at);
 		memset(p + n_read, 0, len - n_read);
 		if (limit == 0 || at + len <= limit) /* else it is only counted */
-			m->piece_len += len;
+			tree_pieces_add(m->out, len);
 		from += len;
 		at += len;
 	}

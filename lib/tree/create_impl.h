@@ -7,13 +7,13 @@
 #include "fs/build.h"
 #include "tree/feed.h"
 #include "tree/gather.h"
+#include "tree/pieces.h"
 #include "tree/report.h"
 #include "tree/target.h"
 
 struct dev;
 
-#define MAKING_PIECE ((size_t)1 << 20)
-#define MAKING_WAIT  ((uint64_t)32 << 20) /* bytes of contents that wait in memory */
+#define MAKING_WAIT ((uint64_t)32 << 20) /* bytes of contents that wait in memory */
 
 /* An image on its way. */
 struct making {
@@ -36,13 +36,13 @@ struct making {
 	uint64_t bytes;
 	struct gather_node **files; /* with contents, in the order they came */
 	size_t nfiles, files_cap;
-	uint8_t *piece; /* MAKING_PIECE bytes, of which piece_len wait to be written at piece_at */
-	size_t piece_len;
-	uint64_t piece_at, written;
+	struct tree_pieces *out; /* NULL: only counts */
+	uint64_t written;        /* bytes that went past them */
+	uint64_t keep;           /* bytes that may stay in the host's cache */
 };
 
 /* Contents of a file to the places of its blocks, from its source, or with s NULL from the spool.
- * Neighbours leave together: the last piece waits for making_flush. */
+ * Neighbours leave together: all is written after making_flush. */
 int making_copy(struct making *m, struct tree_source *s, const struct gather_node *n);
 int making_flush(struct making *m);
 

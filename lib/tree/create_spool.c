@@ -54,6 +54,7 @@ void making_unspool(struct making *m)
 static int spool_piece(struct making *m, struct tree_source *s, const struct gather_node *n,
 		       uint64_t from, size_t *len)
 {
+	uint8_t *piece; /* nothing goes out yet: it is free */
 	int rc;
 
 	if (m->spooled < MAKING_WAIT) {
@@ -63,9 +64,10 @@ static int spool_piece(struct making *m, struct tree_source *s, const struct gat
 	}
 	rc = m->spool < 0 ? open_file(m) : 0;
 	if (rc == 0)
-		rc = s->ops->read(s, n->i.token, from, m->piece, *len);
-	return rc < 0 ? rc
-		      : spool_write(m->spool, m->spooled - MAKING_WAIT, m->piece, *len, m->diag);
+		rc = tree_pieces_room(m->out, 0, len, &piece);
+	if (rc == 0)
+		rc = s->ops->read(s, n->i.token, from, piece, *len);
+	return rc < 0 ? rc : spool_write(m->spool, m->spooled - MAKING_WAIT, piece, *len, m->diag);
 }
 
 static int spool_run(struct making *m, struct tree_source *s, const struct gather_node *n,
@@ -77,7 +79,7 @@ static int spool_run(struct making *m, struct tree_source *s, const struct gathe
 	int rc = 0;
 
 	while (from < to && rc == 0) {
-		size_t len = (size_t)MIN(to - from, (uint64_t)MAKING_PIECE);
+		size_t len = (size_t)MIN(to - from, (uint64_t)TREE_PIECE);
 
 		rc = spool_piece(m, s, n, from, &len);
 		m->spooled += rc == 0 ? len : 0;

@@ -68,6 +68,7 @@ struct tree_source {
 	struct diag *diag;
 	const char *name; /* as it was given */
 	bool later;       /* contents may be read until close */
+	bool past_cache;  /* contents need not stay in the host's cache; the reader's to set */
 	bool strict;      /* a second entry of the same path is an error */
 };
 

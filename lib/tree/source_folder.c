@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "io/past_cache.h"
 #include "tree/source.h"
 #include "tree/xattrs.h"
 
@@ -377,7 +378,8 @@ static int folder_read(struct tree_source *s, uint64_t token, uint64_t off, void
 	int rc = open_contents(f, token);
 
 	while (rc == 0 && len > 0) {
-		ssize_t n = pread(f->open_fd, p, len, (off_t)off);
+		struct iovec iov = {p, len};
+		ssize_t n = past_cache_move(f->open_fd, false, &iov, 1, (off_t)off, &s->past_cache);
 
 		if (n < 0 && errno == EINTR)
 			continue;
