@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "buffer.h"
 #include "cmd.h"
@@ -26,8 +28,10 @@ struct create_opts {
 #define T struct create_opts
 
 static const struct opt create_options[] = {
-    OPT_TEXT(T, size, 's', "size", N_("SIZE"),
-	     N_("of the filesystem, or auto or min with --from; else all of the file")),
+    OPT_TEXT(
+	T, size, 's', "size", N_("SIZE"),
+	N_("of the filesystem, or auto or min with --from; else all of the file, and auto where "
+	   "there is none")),
     OPT_LIST(T, from, 0, "from", N_("SOURCE"),
 	     N_("with this tree in it: a folder, archive, manifest or image, - for an archive on "
 		"standard input; a further one lies over the others")),
@@ -239,6 +243,15 @@ static int create_empty(struct run *run, const struct target *t, struct ek_creat
 	return report(run, t);
 }
 
+/* Nothing there tells how large it should be; a device of a server does. */
+static bool is_new(const struct target *t)
+{
+	struct stat st;
+
+	return t->offset == 0 && strstr(t->image, "://") == NULL && stat(t->image, &st) < 0 &&
+	       errno == ENOENT;
+}
+
 static int make(struct run *run, struct ek_create_options *opt)
 {
 	const struct create_opts *o = run->opts;
@@ -249,14 +262,17 @@ static int make(struct run *run, struct ek_create_options *opt)
 	if (code != EXIT_DONE || (code = target_parse(run, run->argv[0], &t)) != EXIT_DONE)
 		return code;
 	opt->offset = t.offset;
-	if (t.has_path)
+	if (t.has_path) {
 		code = fail_usage(run, _("an image is wanted, not a path inside one"));
-	else if (o->from.n != 0)
+	} else if (o->from.n != 0) {
+		if (o->size == NULL && is_new(&t))
+			tree.how = EK_SIZE_AUTO;
 		code = create_tree(run, &t, opt, &tree);
-	else if (tree.how != EK_SIZE_GIVEN)
+	} else if (tree.how != EK_SIZE_GIVEN) {
 		code = fail_usage(run, _("--size auto and min need --from"));
-	else
+	} else {
 		code = create_empty(run, &t, opt);
+	}
 	return target_end(run, &t, code);
 }
 
@@ -284,8 +300,7 @@ static int run_create(struct run *run)
 
 static const struct example create_examples[] = {
     {"extkit create --size 64M disk.img", N_("makes a sparse file with a small filesystem")},
-    {"extkit create --size auto --from rootfs root.img",
-     N_("makes an image with a tree, a tenth of it free")},
+    {"extkit create --from rootfs root.img", N_("makes an image with a tree, a tenth of it free")},
     {"tar c . | extkit create --size min --free 200M --from - root.img",
      N_("makes one of an archive, with room for 200 MiB")},
     {"extkit create -s 16T -L archive big.img", N_("makes a very large one; the file is sparse")},

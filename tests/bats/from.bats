@@ -94,6 +94,19 @@ t"
 	done
 }
 
+@test "an image of a tree that is not there yet gets the size that the tree needs" {
+	mkdir t && head -c 3000000 /dev/urandom >t/a
+	export SOURCE_DATE_EPOCH=1700000000
+	x 0 create --seed 1 --from t a.img
+	x 0 create --seed 1 --size auto --from t b.img
+	cmp a.img b.img
+	truncate -s 20M c.img
+	x 0 create --seed 1 --from t c.img
+	equal "$(stat -c %s c.img)" 20971520
+	x 2 create --from t d.img@@1M
+	has "$err" "how large?"
+}
+
 @test "every kind of file arrives in the kernel as it was" {
 	need_root "make device nodes"
 	need python3
