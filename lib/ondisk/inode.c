@@ -237,34 +237,37 @@ static void encode_extra(const struct inode_rec *x, struct inode_raw *r)
 
 void inode_encode(const struct geom *g, ek_inum ino, const struct inode_rec *x, void *raw)
 {
-	size_t n = MIN((size_t)g->inode_size, sizeof(struct inode_raw));
 	uint16_t e = g->inode_size > FIXED ? x->extra_isize : 0;
-	struct inode_raw r;
+	struct inode_raw *r = raw;
 
-	memset(&r, 0, sizeof(r));
-	memcpy(&r, raw, n);
-	encode_fixed(g, x, &r);
-	time_encode(x->atime, FITS(e, i_atime_extra), &r.i_atime, &r.i_atime_extra);
-	time_encode(x->ctime, FITS(e, i_ctime_extra), &r.i_ctime, &r.i_ctime_extra);
-	time_encode(x->mtime, FITS(e, i_mtime_extra), &r.i_mtime, &r.i_mtime_extra);
+	encode_fixed(g, x, r);
+	time_encode(x->atime, FITS(e, i_atime_extra), &r->i_atime, &r->i_atime_extra);
+	time_encode(x->ctime, FITS(e, i_ctime_extra), &r->i_ctime, &r->i_ctime_extra);
+	time_encode(x->mtime, FITS(e, i_mtime_extra), &r->i_mtime, &r->i_mtime_extra);
 	if (g->inode_size > FIXED)
-		encode_extra(x, &r);
-	memcpy(raw, &r, g->inode_size > FIXED ? MIN(n, FIXED + MAX((size_t)e, (size_t)4)) : n);
+		encode_extra(x, r);
 	inode_seal(g, ino, raw);
 }
 
 void inode_seal(const struct geom *g, ek_inum ino, void *raw)
 {
 	struct inode_raw *r = raw;
-	uint16_t e;
+	uint16_t e = 0;
+	bool has_hi;
 	uint32_t c;
 
 	if (!geom_csum(g))
 		return;
-	e = g->inode_size > FIXED ? le16_get(r->i_extra_isize) : 0;
-	c = inode_csum(g, ino, raw, e);
+	if (g->inode_size > FIXED)
+		e = le16_get(r->i_extra_isize);
+	has_hi = g->inode_size > FIXED && FITS(e, i_checksum_hi);
+	/* they count as zeros */
+	r->i_checksum_lo = le16_make(0);
+	if (has_hi)
+		r->i_checksum_hi = le16_make(0);
+	c = crc32c(inode_csum_seed(g, ino, le32_get(r->i_generation)), raw, g->inode_size);
 	r->i_checksum_lo = le16_make((uint16_t)c);
-	if (g->inode_size > FIXED && FITS(e, i_checksum_hi))
+	if (has_hi)
 		r->i_checksum_hi = le16_make((uint16_t)(c >> 16));
 }
 
