@@ -201,10 +201,11 @@ void mapping_remove(struct mapping *m, struct folio *f)
 		m->last = NULL;
 }
 
-/* First tagged chunk of a leaf at or after bit from; LEAF_CHUNKS when none. */
-static uint32_t next_chunk(const struct chunk_leaf *l, enum folio_tag tag, uint32_t from)
+/* First of n tags that is set, at or after bit from; n or more when none is.  Small files have few
+ * chunks and few pages: their tables are not searched any further. */
+static uint32_t next_tag(const uint64_t *tags, uint32_t n, uint32_t from)
 {
-	return (uint32_t)bitmap_find_next_set(l->tagged[tag], LEAF_CHUNKS, from);
+	return (uint32_t)bitmap_find_next_set(tags, ROUND_UP(n, 64u), from);
 }
 
 struct folio *mapping_next(struct mapping *m, enum folio_tag tag, uint32_t page, uint32_t last)
@@ -225,8 +226,8 @@ struct folio *mapping_next(struct mapping *m, enum folio_tag tag, uint32_t page,
 			page = (uint32_t)next;
 			continue;
 		}
-		at = next_chunk(l, tag, page / CHUNK_PAGES % LEAF_CHUNKS);
-		if (at == LEAF_CHUNKS) {
+		at = next_tag(l->tagged[tag], l->chunks, page / CHUNK_PAGES % LEAF_CHUNKS);
+		if (at >= l->chunks) {
 			if (next > last)
 				return NULL;
 			page = (uint32_t)next;
@@ -235,8 +236,8 @@ struct folio *mapping_next(struct mapping *m, enum folio_tag tag, uint32_t page,
 		if (leaf * LEAF_PAGES + at * CHUNK_PAGES > page)
 			page = leaf * LEAF_PAGES + at * CHUNK_PAGES;
 		c = l->chunk[at];
-		bit = (uint32_t)bitmap_find_next_set(c->tag[tag], CHUNK_PAGES, page % CHUNK_PAGES);
-		if (bit < CHUNK_PAGES) {
+		bit = next_tag(c->tag[tag], c->slots, page % CHUNK_PAGES);
+		if (bit < c->slots) {
 			page = page / CHUNK_PAGES * CHUNK_PAGES + bit;
 			return page <= last ? c->slot[bit] : NULL;
 		}
