@@ -175,9 +175,42 @@ int jnl_checkpoint(struct jnl *j, bool all)
 	return rc < 0 ? rc : tx_move_tail(j, 1, false);
 }
 
-int jnl_write_home(struct jnl *j)
+/* The buffers that are not home and that nobody has changed since. */
+static size_t collect_settled(struct jnl *j, struct buf **out)
 {
 	size_t n = 0;
+
+	list_for_each (p, &j->committed) {
+		list_for_each (q, &list_entry(p, struct tx, link)->cp) {
+			struct jbuf *jb = list_entry(q, struct jbuf, cp_link);
+
+			if (jb->tx != NULL)
+				continue;
+			if (out != NULL)
+				out[n] = jb->buf;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* Transactions that have nothing left to bring home, from the oldest on. */
+static void drop_done(struct jnl *j)
+{
+	while (!list_empty(&j->committed)) {
+		struct tx *tx = list_first(&j->committed, struct tx, link);
+
+		if (!list_empty(&tx->cp))
+			break;
+		jnl_count(j, COUNTER_CHECKPOINT_STATS, 1);
+		tx_drop(j, tx);
+	}
+}
+
+int jnl_write_home(struct jnl *j, bool waits)
+{
+	struct buf **bufs = NULL;
+	size_t n, cap = 0;
 	int rc;
 
 	if (jnl_is_none(j))
@@ -187,12 +220,20 @@ int jnl_write_home(struct jnl *j)
 	if (jnl_usable(j) < 0)
 		return jnl_usable(j);
 	bioq_wait(j->cfg.bioq);
-	list_for_each (p, &j->committed) {
-		if (runs_again(list_entry(p, struct tx, link)))
-			break;
-		n++;
-	}
-	rc = n != 0 ? bring_home(j, n) : 0;
+	n = collect_settled(j, NULL);
+	if (mem_grow((void **)&bufs, &cap, MAX(n, (size_t)1), sizeof(*bufs)) < 0)
+		return diag_set(j->cfg.diag, -ENOMEM, "out of memory to sort %zu buffers", n);
+	collect_settled(j, bufs);
+	j->phase = JNL_LOGGING;
+	buf_sort(bufs, n);
+	rc = jnl_write_bufs(j, bufs, n, waits ? BIO_META | BIO_SYNC : BIO_META);
+	j->phase = JNL_OPEN;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		jbuf_end(j, bufs[i]->jnl, false);
+	free(bufs);
+	if (rc < 0)
+		return jnl_abort(j, rc);
+	drop_done(j);
 	jnl_clean_home(j);
-	return rc;
+	return 0;
 }

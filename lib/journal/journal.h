@@ -278,10 +278,10 @@ int jnl_tick(struct jnl *j);
  * all of them, the running one included.  -EBUSY while handles are open. */
 int jnl_checkpoint(struct jnl *j, bool all);
 
-/* Writes home what committed transactions hold, as a sync of the device does; the tail in the log
- * stays where it is until room is needed.  -EBUSY while handles are open.  Kind none: all that is
- * dirty. */
-int jnl_write_home(struct jnl *j);
+/* Writes home what committed transactions hold and the running one has not changed again, as a sync
+ * of the device does, which waits or not; the tail in the log stays where it is until room is
+ * needed.  -EBUSY while handles are open.  Kind none: all that is dirty. */
+int jnl_write_home(struct jnl *j, bool waits);
 
 /* When the first block became dirty on the device after it was last written home as a whole; 0:
  * nothing is.  Linux's flusher writes it when it is old enough. */

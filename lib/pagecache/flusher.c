@@ -73,7 +73,7 @@ static int write_old_blocks(struct pagecache *pc)
 
 	if (ns == 0 || ns + pc->expire_ns > now_ns(pc))
 		return 0;
-	return jnl_write_home(pc->img->jnl);
+	return jnl_write_home(pc->img->jnl, false);
 }
 
 static int periodic(struct task *t, struct pagecache *pc)
@@ -281,22 +281,36 @@ static int take_error(struct pagecache *pc)
 	return rc;
 }
 
-int pc_sync(struct task *t)
+/* syncfs begins to write the device's own dirty blocks before it waits and commits; sync does that
+ * for all devices at its end. */
+static int sync_image(struct task *t, bool device_early)
 {
 	struct pagecache *pc = t->img->data.ctx;
 	int rc = write_all(t, pc, false), end;
 
 	count(pc->counters, COUNTER_SYNC_FS, 1); /* the pass that does not wait */
+	end = device_early ? jnl_write_home(t->img->jnl, false) : 0;
+	rc = rc < 0 ? rc : end;
 	end = write_all(t, pc, true);
 	rc = rc < 0 ? rc : end;
 	end = pc_wait(pc);
 	rc = rc < 0 ? rc : end;
 	end = image_sync(t);
 	rc = rc < 0 ? rc : end;
-	end = jnl_write_home(t->img->jnl); /* the device's own dirty blocks */
+	end = jnl_write_home(t->img->jnl, true);
 	rc = rc < 0 ? rc : end;
 	end = take_error(pc);
 	return rc < 0 ? rc : end;
+}
+
+int pc_sync(struct task *t)
+{
+	return sync_image(t, true);
+}
+
+int pc_sync_all(struct task *t)
+{
+	return sync_image(t, false);
 }
 
 /* Without a journal fsync writes the inode itself too, and the flusher need not come for that. */

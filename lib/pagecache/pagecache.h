@@ -170,8 +170,9 @@ int pc_fsync(struct task *t, struct ek_inode *inode, bool datasync);
 /* sync_file_range(2) with its Linux flags. */
 int pc_sync_range(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
 		  unsigned flags);
-/* syncfs(2). */
+/* syncfs(2), and sync(2) as far as it is about this image. */
 int pc_sync(struct task *t);
+int pc_sync_all(struct task *t);
 
 /* The file is open (for writing); the last writer's close gives preallocation back. */
 int pc_opened(struct task *t, struct ek_inode *inode, bool writer);

@@ -164,7 +164,7 @@ int image_op_sync_range(struct image_target *t, const struct op *o)
 
 int image_op_sync_all(struct image_target *t, const struct op *o)
 {
-	return pc_sync(&t->task);
+	return o->code == OP_SYNC ? pc_sync_all(&t->task) : pc_sync(&t->task);
 }
 
 int image_op_msync(struct image_target *t, const struct op *o)

@@ -41,14 +41,6 @@ def writes(size, count, passes=1, start=0):
             for i in range(count)]
 
 
-def many_files():
-    ops = []
-    for i in range(1000):
-        ops += ["open h%d /f%d w flags=creat,excl mode=0644 new" % (i + 1, i),
-                "write h%d 0 3000" % (i + 1), "close h%d" % (i + 1)]
-    return ops
-
-
 def inline_files(count, size):
     ops = []
     for i in range(count):
@@ -85,6 +77,15 @@ def sparse(count, step, start=0):
     return ["write h1 %d 4096" % (start + i * step) for i in range(count)]
 
 
+def files(count, folder="", fsync=False):
+    ops = []
+    for i in range(count):
+        ops += ["open h%d %s/f%d w flags=creat,excl mode=0644 new" % (i + 1, folder, i),
+                "write h%d 0 3000" % (i + 1)]
+        ops += ["fsync h%d" % (i + 1)] * fsync + ["close h%d" % (i + 1)]
+    return ops
+
+
 SYNC = ["syncfs"]
 INLINE = "-b 4096 -O inline_data"
 CLUSTERS = "-b 4096 -O bigalloc"  # of 64 KiB
@@ -116,10 +117,16 @@ ROWS = [
      {"begin": 8000, "writepages": 1, "extents": 0, "handles": 0, "lookup": 0}),
     ("fsync after each of 200 appends", 4096, [], synced_appends(),
      {"begin": 200, "writepages": 200, "commits": 200, "marks": 1004, "alloc": 5, "pa": 195}),
+    # syncfs begins to write home what earlier commits left before its own commit, and what its own
+    # leaves behind it.
+    ("20 files with fsync, then syncfs", 4096, [], files(20, fsync=True) + SYNC,
+     {"requests": 26, "sectors": 1472}),
+    ("20 files with fsync, 20 without, then syncfs", 4096, [],
+     ["mkdir /d 0755"] + files(20, fsync=True) + files(20, "/d") + SYNC, {"requests": 32}),
     ("fallocate 16 MiB, then write it", 4096, new() + ["falloc h1 alloc 0 %d" % (16 * MIB)],
      writes(4096, 4096) + SYNC, {"begin": 4096, "reserve": 0, "extents": 2, "handles": 4,
                                  "marks": 8}),
-    ("1000 files of 3000 bytes", 4096, [], many_files() + SYNC,
+    ("1000 files of 3000 bytes", 4096, [], files(1000) + SYNC,
      {"writepages": 1000, "handles": 3001, "marks": 9012, "commits": 1, "tx_blocks": 74}),
     ("64 MiB by 64 KiB", 4096, [], new() + writes(65536, 1024),
      {"begin": 1024, "order 4": 1024, "reserve": 16384, "lookup": 32770}),

@@ -200,6 +200,41 @@ TEST(a_block_that_runs_again_goes_home_with_its_next_commit_only)
 	finish();
 }
 
+TEST(a_sync_of_the_device_writes_what_no_transaction_has_changed_again)
+{
+	make_log(12, 1024, 0, CSUM);
+	CHECK_INT(open_log(), 0);
+	change(64, 1, 'a');
+	change(65, 1, 'a');
+	commit();
+	change(64, 1, 'b');
+	CHECK_INT(jnl_write_home(jnl, false), 0);
+	CHECK(jnl_running(jnl) != 0); /* nothing had to be committed for it */
+	CHECK_INT(home(65), 'a');
+	CHECK_INT(home(64), 0);
+	commit();
+	CHECK_INT(home(64), 0);
+	CHECK_INT(jnl_write_home(jnl, true), 0);
+	CHECK_INT(home(64), 'b');
+	finish();
+}
+
+TEST(what_a_sync_of_the_device_wrote_early_is_as_it_was_after_a_power_cut)
+{
+	make_log(12, 1024, 0, CSUM);
+	CHECK_INT(open_log(), 0);
+	change(64, 1, 'a');
+	change(65, 1, 'a');
+	commit();
+	change(64, 1, 'b');
+	CHECK_INT(jnl_write_home(jnl, false), 0);
+	cut_power();
+	CHECK_INT(reopen(), 1);
+	CHECK_INT(home(64), 'a');
+	CHECK_INT(home(65), 'a');
+	finish();
+}
+
 /* ---- hooks and callbacks ---- */
 
 static char story[200];
