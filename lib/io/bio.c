@@ -177,7 +177,7 @@ static void dispatch(struct bioq *q)
 
 void bioq_plug(struct bioq *q)
 {
-	q->plugs++;
+	q->rounds += q->plugs++ == 0;
 }
 
 int bioq_unplug(struct bioq *q)
@@ -195,9 +195,14 @@ void bioq_sleep(struct bioq *q)
 	plug_pull(&q->plug);
 }
 
-uint64_t bioq_sent(const struct bioq *q)
+uint64_t bioq_round(const struct bioq *q)
 {
-	return q->plugs != 0 ? q->plug.sent + 1 : 0;
+	return q->plugs != 0 ? q->rounds : 0;
+}
+
+uint64_t bioq_requests(const struct bioq *q)
+{
+	return q->plug.made;
 }
 
 static uint64_t length(const struct iovec *iov, unsigned n)

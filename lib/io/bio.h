@@ -48,8 +48,10 @@ int bioq_unplug(struct bioq *q);
 /* The submitter has to sleep: Linux sends what waits then, and counts requests accordingly.  Ours
  * go on waiting. */
 void bioq_sleep(struct bioq *q);
-/* A number that changes whenever Linux would have sent what waited; without a plug 0. */
-uint64_t bioq_sent(const struct bioq *q);
+/* The plug that is held, by a number of its own; without one 0. */
+uint64_t bioq_round(const struct bioq *q);
+/* How many requests Linux would have made so far: two bios with the same number went into one. */
+uint64_t bioq_requests(const struct bioq *q);
 
 /* Queues one bio of n vectors at byte off.  The memory must stay until done is called (without
  * done: until bioq_drain); the vectors themselves are copied.  Later writes of the same place win.

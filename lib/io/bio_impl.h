@@ -46,6 +46,7 @@ struct bioq {
 	const struct tap *tap; /* or NULL */
 	struct diag *diag;
 	unsigned plugs;
+	uint64_t rounds;  /* times that a first plug was taken */
 	struct plug plug; /* counts requests as Linux would make them */
 	int error;        /* the first since the last drain */
 	struct bio *bios;

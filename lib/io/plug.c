@@ -23,7 +23,7 @@ struct part {
 
 void plug_pull(struct plug *p)
 {
-	*p = (struct plug){.sent = p->sent + 1};
+	*p = (struct plug){.made = p->made};
 }
 
 static bool join(struct plug *p, const struct part *x)
@@ -48,6 +48,7 @@ static void add(struct plug *p, struct counters *c, const struct part *x, bool p
 		count(c, COUNTER_DISK_WR_MERGES, 1);
 		return;
 	}
+	p->made++;
 	count(c, COUNTER_RQ_ISSUE, 1);
 	count(c, COUNTER_DISK_WR_IOS, 1);
 	if (!plugged)

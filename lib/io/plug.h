@@ -16,7 +16,7 @@ struct plug {
 	uint64_t start, end; /* bytes of the request added last; equal when there is none */
 	unsigned segments;   /* of that request */
 	unsigned requests;   /* that wait in the plug */
-	uint64_t sent;       /* times that what waited has left */
+	uint64_t made;       /* requests so far */
 };
 
 /* A bio of n pieces at off, one piece per folio; plugged when the submitter holds a plug. */

@@ -89,10 +89,12 @@ struct pagecache {
 	unsigned max_order;
 	uint32_t ra_pages, ra_request; /* as in pc_config */
 	uint32_t writes_in_flight;     /* bios of data */
-	/* Credits reserved by conversions whose data wait in a plug, since it was sent last. */
+	/* Credits reserved by conversions that wait for their data, within one plug: those that
+	 * were sent before the last sleep but one, and since then those in the first request and
+	 * in all others. */
 	struct {
-		uint64_t sent;
-		unsigned credits;
+		uint64_t round, request;
+		unsigned before, first, others;
 	} held;
 	struct read_batch *reads[2]; /* reads.c */
 	uint64_t read_batches;       /* that were begun */

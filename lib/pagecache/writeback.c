@@ -135,31 +135,50 @@ static unsigned reserved_credits(const struct pass *p)
 	return 1 + 15 + DIV_UP(blocks, (p->pc->img->geom.block_size - 12) / 12);
 }
 
+/* Without a plug nothing waits: data are written at once, and so they are when a plug ends. */
+static bool is_held(struct pagecache *pc)
+{
+	uint64_t round = bioq_round(pc->img->bioq);
+
+	if (pc->held.round != round) {
+		memset(&pc->held, 0, sizeof(pc->held));
+		pc->held.round = round;
+	}
+	return round != 0;
+}
+
 /*
- * All conversions that wait for their data may reserve half of a transaction together (jbd2).
- * Data in the plug do not get done by waiting: whoever wants more sleeps, which sends them.  They
- * are done at once then, here.
+ * All conversions that wait for their data may reserve half of a transaction together (jbd2).  Who
+ * wants more sleeps, which sends what the plug holds, and is woken by the first that gives credits
+ * back.  How long data take is the device's: here what left at one sleep is written at the next,
+ * and of what leaves now the first request, if that is not enough, is waited for.
  */
 static void wait_for_reserved(struct pagecache *pc, unsigned credits)
 {
-	uint64_t sent = bioq_sent(pc->img->bioq);
+	unsigned most = jnl_max_credits(pc->img->jnl) / 2;
+	unsigned left = pc->held.first + pc->held.others;
 
-	if (pc->held.sent != sent)
-		pc->held.credits = 0;
-	if (pc->held.credits + credits > jnl_max_credits(pc->img->jnl) / 2) {
-		bioq_sleep(pc->img->bioq);
-		pc->held.credits = 0;
-	}
+	if (!is_held(pc) || pc->held.before + left + credits <= most)
+		return;
+	bioq_sleep(pc->img->bioq);
+	if (left + credits > most)
+		left = pc->held.others;
+	pc->held.before = left + credits > most ? 0 : left;
+	pc->held.first = pc->held.others = 0;
 }
 
 static void hold_reserved(struct pagecache *pc, unsigned credits)
 {
-	uint64_t sent = bioq_sent(pc->img->bioq);
+	uint64_t request = bioq_requests(pc->img->bioq);
 
-	pc->held.credits = pc->held.sent == sent ? pc->held.credits + credits : credits;
-	pc->held.sent = sent;
-	if (sent == 0)
-		pc->held.credits = 0;
+	if (!is_held(pc))
+		return;
+	if (pc->held.first == 0)
+		pc->held.request = request;
+	if (pc->held.request == request)
+		pc->held.first += credits;
+	else
+		pc->held.others += credits;
 }
 
 /* One handle, at most one extent. */
