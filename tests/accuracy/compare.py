@@ -8,6 +8,7 @@ both are exact or wrong.  Level C are counters that depend on time, in bands.  P
 and inode numbers are not judged.
 """
 import csv
+import glob
 import hashlib
 import os
 import sys
@@ -148,7 +149,7 @@ def level_c(name, numbers, paced):
     for key, short, rel, least, timed in BANDS:
         fast = [numbers["kernel"].get(key, 0)] + numbers["runs"].get((name, short), [])
         slow = [numbers["strace"][(name, short)]] if (name, short) in numbers["strace"] else []
-        slow += [numbers["live"][key]] if key in numbers["live"] else []
+        slow += [live[key] for live in numbers["live"] if key in live]
         band = (slow or fast) if timed and paced else fast if timed else fast + slow
         lo, hi, o = min(band), max(band), numbers["ours"].get(key, 0)
         inside = lo - max(rel * lo, least) <= o <= hi + max(rel * hi, least)
@@ -167,7 +168,8 @@ def read_numbers(folder, variance_path):
     n = {"runs": {(r["workload"], r["counter"]): [float(r["min"]), float(r["max"])] for r in rows},
          "strace": {(r["workload"], r["counter"]): float(r["run_under_strace"]) for r in rows},
          "kernel": counters(folder + "/kreplay-counters.tsv"),
-         "live": counters(folder + "/live-counters.tsv"), "ours": {}, "failed": 0, "missed": 0}
+         "live": [counters(p) for p in sorted(glob.glob(folder + "/live-counters-*.tsv"))],
+         "ours": {}, "failed": 0, "missed": 0}
     with open(folder + "/report.tsv", encoding="utf-8") as f:
         for line in f:
             group, what, value = line.rstrip("\n").split("\t")
@@ -198,7 +200,7 @@ def show(name, a, b, c, n):
     print("  %-44s %7s %7s %9s" % ("also", "kreplay", "now", "ours"))
     for key in SHOWN:
         k, o = n["kernel"].get(key, 0), n["ours"].get(key, 0)
-        l = n["live"].get(key, "" if not n["live"] else 0)
+        l = n["live"][0].get(key, 0) if n["live"] else ""
         print("  %-44s %7d %7s %9d  %s" % (key, k, l, o, "" if o in (k, l) else "%+d" % (o - k)))
 
 
