@@ -120,6 +120,11 @@ struct ek_image {
 	uint32_t tick_ns;     /* timestamps advance in steps of this, 4 ms at HZ=250 */
 	uint32_t tick_phase;  /* ns after a whole step, less than tick_ns */
 	struct ek_time floor; /* the latest exact time that a file was given */
+	struct {
+		int64_t sec; /* in which now lies, from nanosecond from on and before to */
+		uint32_t from, to;
+		struct ek_time coarse;
+	} tick; /* the last that was asked for */
 	uint32_t next_generation;
 	uint64_t next_seq; /* stamps for ek_inode.seq */
 	struct names *names;
@@ -165,9 +170,28 @@ int task_start(struct task *t, enum handle_type type, unsigned credits, struct h
 int task_start_inode(struct task *t, struct ek_inode *inode, enum handle_type type,
 		     unsigned credits, unsigned rsv, struct handle **ret);
 
+static inline bool time_same(struct ek_time a, struct ek_time b)
+{
+	return a.sec == b.sec && a.nsec == b.nsec;
+}
+
+static inline bool time_before(struct ek_time a, struct ek_time b)
+{
+	return a.sec != b.sec ? a.sec < b.sec : a.nsec < b.nsec;
+}
+
+void image_find_tick(struct ek_image *img);
+
 /* Coarse time of the image's clock: of its last tick, but never before an exact time that a file
- * was given. */
-struct ek_time image_now(const struct ek_image *img);
+ * was given.  Asked for each write, and the clock moves on with each: to divide then would be an
+ * eighth of a small one. */
+static inline struct ek_time image_now(struct ek_image *img)
+{
+	if (img->now.sec != img->tick.sec || img->now.nsec < img->tick.from ||
+	    img->now.nsec >= img->tick.to)
+		image_find_tick(img);
+	return time_before(img->tick.coarse, img->floor) ? img->floor : img->tick.coarse;
+}
 /* The same of another time. */
 struct ek_time image_coarse(const struct ek_image *img, struct ek_time now);
 

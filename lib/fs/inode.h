@@ -99,6 +99,14 @@ static inline void inode_times_shown(struct ek_inode *inode)
 }
 /* mtime and ctime to now, if that differs: one handle and one mark then. */
 int inode_touch_modify(struct task *t, struct ek_inode *inode);
+/* True when there is nothing to do for that. */
+static inline bool inode_is_touched(const struct ek_inode *inode)
+{
+	struct ek_time now = image_now(inode->img);
+
+	return time_same(inode->rec.mtime, now) && time_same(inode->rec.ctime, now) &&
+	       !inode->times_shown;
+}
 /* True when that would change nothing at the coarse time now. */
 bool inode_shows_time(const struct ek_inode *inode, struct ek_time now);
 /* The same of inode_touch_access. */

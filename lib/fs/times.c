@@ -4,6 +4,7 @@
  * marked once a tick; exact where stat(2) looked since the last change, so that who looks twice
  * sees that something changed in between.
  */
+#include "base/check.h"
 #include "fs/blocks.h"
 #include "fs/data.h"
 #include "fs/image.h"
@@ -13,45 +14,53 @@
 #define SECOND 1000000000u
 #define DAY    (24 * 60 * 60)
 
-static bool same(struct ek_time a, struct ek_time b)
+/* Nanoseconds since the last step of what timestamps show. */
+static uint32_t since_tick(const struct ek_image *img, struct ek_time now)
 {
-	return a.sec == b.sec && a.nsec == b.nsec;
+	/* no room for parts of a second, or nobody who knows them */
+	if (img->geom.inode_size <= 128 || ind_by_ext3(img))
+		return now.nsec;
+	if (img->tick_ns == 0)
+		return 0;
+	return (now.nsec + img->tick_ns - img->tick_phase) % img->tick_ns;
 }
 
-static bool before(struct ek_time a, struct ek_time b)
+static struct ek_time back(struct ek_time t, uint32_t ns)
 {
-	return a.sec != b.sec ? a.sec < b.sec : a.nsec < b.nsec;
+	if (ns > t.nsec) {
+		t.sec--;
+		t.nsec += SECOND;
+	}
+	t.nsec -= ns;
+	return t;
+}
+
+static struct ek_time not_before(struct ek_time floor, struct ek_time t)
+{
+	return time_before(t, floor) ? floor : t;
 }
 
 struct ek_time image_coarse(const struct ek_image *img, struct ek_time now)
 {
-	uint32_t since; /* the last tick, ns */
-
-	/* no room for parts of a second, or nobody who knows them */
-	if (img->geom.inode_size <= 128 || ind_by_ext3(img)) {
-		now.nsec = 0;
-		return now;
-	}
-	if (img->tick_ns == 0)
-		return now;
-	since = (now.nsec + img->tick_ns - img->tick_phase) % img->tick_ns;
-	if (since > now.nsec) {
-		now.sec--;
-		now.nsec += SECOND;
-	}
-	now.nsec -= since;
-	return before(now, img->floor) ? img->floor : now;
+	return not_before(img->floor, back(now, since_tick(img, now)));
 }
 
-struct ek_time image_now(const struct ek_image *img)
+/* Steps begin anew with each second; between two of them every moment shows the same. */
+void image_find_tick(struct ek_image *img)
 {
-	return image_coarse(img, img->now);
+	struct ek_time now = img->now;
+	uint32_t since = since_tick(img, now), left = img->tick_ns - since;
+
+	img->tick.sec = now.sec;
+	img->tick.from = now.nsec - MIN(since, now.nsec);
+	img->tick.to = img->tick_ns > since ? MIN(now.nsec + left, SECOND) : now.nsec + 1;
+	img->tick.coarse = back(now, since);
 }
 
 /* True when a change now would show the time that was shown already. */
 static bool would_hide(const struct ek_inode *inode, struct ek_time now)
 {
-	return inode->times_shown && !before(inode->rec.ctime, now);
+	return inode->times_shown && !time_before(inode->rec.ctime, now);
 }
 
 struct ek_time inode_change_now(struct ek_inode *inode)
@@ -60,7 +69,7 @@ struct ek_time inode_change_now(struct ek_inode *inode)
 	struct ek_time now = image_now(img);
 
 	if (would_hide(inode, now)) {
-		if (before(now, img->now))
+		if (time_before(now, img->now))
 			now = img->now;
 		img->floor = now;
 	}
@@ -83,18 +92,18 @@ static int mark(struct task *t, struct ek_inode *inode)
 
 bool inode_shows_time(const struct ek_inode *inode, struct ek_time now)
 {
-	return !inode->times_shown && !before(inode->rec.mtime, now) &&
-	       !before(inode->rec.ctime, now);
+	return !inode->times_shown && !time_before(inode->rec.mtime, now) &&
+	       !time_before(inode->rec.ctime, now);
 }
 
 int inode_touch_modify(struct task *t, struct ek_inode *inode)
 {
-	struct ek_time now = image_now(inode->img);
+	struct ek_time now;
 
-	if (same(inode->rec.mtime, now) && same(inode->rec.ctime, now) && !inode->times_shown)
+	if (inode_is_touched(inode))
 		return 0;
 	now = inode_change_now(inode);
-	if (same(inode->rec.mtime, now) && same(inode->rec.ctime, now))
+	if (time_same(inode->rec.mtime, now) && time_same(inode->rec.ctime, now))
 		return 0;
 	inode->rec.mtime = now;
 	inode->rec.ctime = now;
@@ -108,13 +117,14 @@ static bool keeps_atime(const struct ek_inode *inode, struct ek_time now)
 	struct ek_time atime = inode->rec.atime;
 
 	return (inode->rec.flags & INODE_NOATIME) != 0 || !inode->img->writable ||
-	       (before(inode->rec.mtime, atime) && before(inode->rec.ctime, atime) &&
+	       (time_before(inode->rec.mtime, atime) && time_before(inode->rec.ctime, atime) &&
 		now.sec - atime.sec < DAY);
 }
 
 bool inode_shows_access(const struct ek_inode *inode, struct ek_time now)
 {
-	return keeps_atime(inode, now) || (!would_hide(inode, now) && same(inode->rec.atime, now));
+	return keeps_atime(inode, now) ||
+	       (!would_hide(inode, now) && time_same(inode->rec.atime, now));
 }
 
 int inode_touch_access(struct task *t, struct ek_inode *inode)
@@ -125,7 +135,7 @@ int inode_touch_access(struct task *t, struct ek_inode *inode)
 		return 0;
 	if (would_hide(inode, now))
 		now = inode->img->now;
-	if (same(inode->rec.atime, now))
+	if (time_same(inode->rec.atime, now))
 		return 0;
 	inode->rec.atime = now;
 	return mark(t, inode);

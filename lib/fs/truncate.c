@@ -175,7 +175,7 @@ int inode_set_size(struct task *t, struct ek_inode *inode, uint64_t size)
  * time of 0 means that the inode was lost, a small one that it is the link of a torn orphan list:
  * nothing is deleted before its filesystem was made.
  */
-static uint32_t deletion_time(const struct ek_image *img)
+static uint32_t deletion_time(struct ek_image *img)
 {
 	const struct super_raw *sb = image_super(img);
 	int64_t made = (int64_t)sb->s_mkfs_time_hi << 32 | le32_get(sb->s_mkfs_time);

@@ -92,9 +92,6 @@ struct mapping {
 	struct chunk_leaf *first_leaf;
 };
 
-/* The folio that holds a page, or NULL. */
-struct folio *mapping_find(struct mapping *m, uint32_t page);
-
 /* The first page of the folio that holds page; page itself when none does. */
 uint32_t mapping_head(struct mapping *m, uint32_t page);
 
@@ -122,6 +119,16 @@ void mapping_free_table(struct mapping *m);
 static inline uint32_t folio_pages(const struct folio *f)
 {
 	return 1u << f->order;
+}
+
+/* The folio that holds a page, or NULL: most often the one that was found last. */
+struct folio *mapping_search(struct mapping *m, uint32_t page);
+
+static inline struct folio *mapping_find(struct mapping *m, uint32_t page)
+{
+	struct folio *f = m->last;
+
+	return f != NULL && page - f->index < folio_pages(f) ? f : mapping_search(m, page);
 }
 
 static inline uint64_t folio_bytes(const struct folio *f)

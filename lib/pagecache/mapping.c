@@ -112,15 +112,12 @@ static int head_before(const uint64_t *heads, uint32_t bit)
 	return (int)(w * 64 + 63u - (uint32_t)__builtin_clzll(word));
 }
 
-struct folio *mapping_find(struct mapping *m, uint32_t page)
+struct folio *mapping_search(struct mapping *m, uint32_t page)
 {
-	struct folio *f = m->last;
-	struct chunk *c;
+	struct chunk *c = chunk_of(m, page);
+	struct folio *f;
 	int head;
 
-	if (f != NULL && page - f->index < folio_pages(f))
-		return f;
-	c = chunk_of(m, page);
 	if (c == NULL)
 		return NULL;
 	head = head_before(c->tag[TAG_HEAD], page % CHUNK_PAGES);

@@ -19,6 +19,7 @@
 #include "pagecache/generation.h"
 #include "pagecache/hooks.h"
 #include "pagecache/inline_write.h"
+#include "pagecache/overwrite.h"
 #include "pagecache/pagecache.h"
 #include "pagecache/prepare.h"
 #include "pagecache/ranges.h"
@@ -49,7 +50,7 @@ void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint
 		memset(to, 0, n);
 		return;
 	}
-	if (src->period == 0) {
+	if (src->period == 0 || done + n <= src->period) {
 		copy_bytes(warm, to, src->ptr + done, n);
 		return;
 	}
@@ -85,83 +86,6 @@ void write_note_copied(struct folio *f, uint64_t pos, uint64_t len)
 		f->flags |= FOLIO_UPTODATE;
 	folio_mark_dirty(f);
 	write_tell(f, pos, len);
-}
-
-/* ---- overwrites ---- */
-
-/* The common write: into one folio that is dirty and whole, within the size.  Nothing has to be
- * mapped, read, reserved or tagged, only the bytes and the marks of their blocks change. */
-static bool overwrite(struct mapping *m, uint64_t pos, uint64_t len, const struct pc_source *src,
-		      struct counters *c)
-{
-	const enum block_state ready =
-	    m->pc->policy->folio == FOLIO_S3 ? BLOCK_DIRTY : BLOCK_MAPPED;
-	struct folio *f = mapping_find(m, (uint32_t)(pos >> PAGE_BITS));
-	uint32_t first, n;
-	uint64_t at;
-
-	if (f == NULL || (f->flags & FOLIO_DIRTY) == 0)
-		return false;
-	/* What is dirty is whole; what has a place need not be. */
-	if (ready == BLOCK_MAPPED && (f->flags & FOLIO_UPTODATE) == 0)
-		return false;
-	at = pos - folio_pos(f);
-	if (len > folio_bytes(f) - at)
-		return false;
-	first = (uint32_t)(at >> pc_block_bits(m->pc));
-	n = (uint32_t)((at + len - 1) >> pc_block_bits(m->pc)) - first + 1;
-	if (!folio_all(f, ready, first, n))
-		return false;
-	if (ready == BLOCK_MAPPED) {
-		count(c, COUNTER_DA_WRITE_BEGIN, 1);
-		count(c, COUNTER_DA_WRITE_END, 1);
-	}
-	count(c, COUNTER_PAGE_LOCKS, 1);
-	write_copy(f, pos, src, 0, len);
-	folio_set(f, BLOCK_DIRTY, first, n);
-	write_tell(f, pos, len);
-	return true;
-}
-
-static bool can_overwrite(const struct mapping *m, uint64_t pos, uint64_t len)
-{
-	unsigned bits = PAGE_BITS + m->pc->max_order;
-
-	return m->pc->overwrites && policy_delays(m->pc->policy) && pos + len <= m->inode->size &&
-	       pos >> bits == (pos + len - 1) >> bits;
-}
-
-bool pc_overwrites_begin(struct ek_inode *inode)
-{
-	struct mapping *m = inode->mapping;
-
-	if (m == NULL)
-		return false;
-	mapping_lock(m);
-	if (!inode_logs_data(inode))
-		return true;
-	mapping_unlock(m);
-	return false;
-}
-
-void pc_overwrites_end(struct ek_inode *inode)
-{
-	copy_settle();
-	mapping_unlock(inode->mapping);
-}
-
-bool pc_overwrite(struct ek_inode *inode, uint64_t pos, uint64_t len, const struct pc_source *src,
-		  struct ek_time now, struct counters *counters)
-{
-	struct mapping *m = inode->mapping;
-
-	if (len == 0 || len > UINT64_MAX - pos || !can_overwrite(m, pos, len) ||
-	    !inode_shows_time(inode, now) || !overwrite(m, pos, len, src, counters))
-		return false;
-	m->write_end = pos + len;
-	count(counters, COUNTER_WRITE_CALLS, 1);
-	count(counters, COUNTER_WRITE_BYTES, len);
-	return true;
 }
 
 /* ---- the loop ---- */
@@ -244,27 +168,23 @@ static int sync_written(struct task *t, struct ek_inode *inode, unsigned flags)
 	return pc_fsync(t, inode, (flags & PC_SYNC) == 0);
 }
 
-int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
-		 const struct pc_source *src, unsigned flags)
+static uint32_t pages_of(uint64_t bytes)
 {
-	struct mapping *m = mapping_of(inode);
-	uint64_t done = 0, chunk;
-	unsigned tries = 0;
-	bool ranges;
-	int rc = m == NULL ? -ENOMEM : check_write(inode, pos, &len);
+	return (uint32_t)((bytes + PAGE_BYTES - 1) >> PAGE_BITS);
+}
 
-	if (rc < 0 || len == 0)
-		return rc;
-	chunk = (uint64_t)PAGE_BYTES << m->pc->max_order;
-	ranges = mapping_by_ranges(m);
-	m->streaming = pos == m->write_end;
-	m->write_end = pos + len;
-	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
-	rc = inode_touch_modify(t, inode);
-	if (rc == 0 && can_overwrite(m, pos, len) && !space_is_tight(&m->pc->img->groups.space) &&
-	    overwrite(m, pos, len, src, m->pc->counters)) {
+/* Folio by folio; *done is how far it came. */
+static int write_folios(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
+			const struct pc_source *src, uint64_t *ret)
+{
+	uint64_t chunk = (uint64_t)PAGE_BYTES << m->pc->max_order, done = 0;
+	bool ranges = mapping_by_ranges(m);
+	unsigned tries = 0;
+	int rc = 0;
+
+	if (overwrite_part(m, pos, len, src)) {
 		done = len;
-		rc = balance_dirty(t, m->pc, (uint32_t)((len + PAGE_BYTES - 1) >> PAGE_BITS));
+		rc = balance_dirty(t, m->pc, pages_of(len));
 	}
 	while (rc == 0 && done < len) {
 		uint64_t at = pos + done, n = len - done;
@@ -277,9 +197,9 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 			continue;
 		}
 		if (rc == 0 && n == 0 && ++tries == RETRIES_MAX)
-			rc = diag_set(&inode->img->diag, -ELOOP,
-				      "write: inode %u: %u times nothing was copied", inode->ino.v,
-				      tries);
+			rc = diag_set(&m->pc->img->diag, -ELOOP,
+				      "write: inode %u: %u times nothing was copied",
+				      m->inode->ino.v, tries);
 		if (rc < 0)
 			break;
 		done += n;
@@ -288,13 +208,49 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 			rc = -EFAULT;
 			break;
 		}
-		rc = balance_dirty(t, m->pc, (uint32_t)((n + PAGE_BYTES - 1) >> PAGE_BITS));
+		rc = balance_dirty(t, m->pc, pages_of(n));
 	}
 	count(m->pc->counters, COUNTER_WRITE_BYTES, done);
-	if (done == 0)
+	*ret = done;
+	return rc;
+}
+
+/* What is not only an overwrite: the bytes that were written, or an error when there are none. */
+static int64_t write_anew(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+			  const struct pc_source *src)
+{
+	struct mapping *m = mapping_of(inode);
+	uint64_t done = 0;
+	int rc = m == NULL ? -ENOMEM : check_write(inode, pos, &len);
+
+	if (rc < 0 || len == 0)
 		return rc;
+	m->streaming = pos == m->write_end;
+	m->write_end = pos + len;
+	count(m->pc->counters, COUNTER_WRITE_CALLS, 1);
+	rc = inode_touch_modify(t, inode);
+	if (rc == 0)
+		rc = write_folios(t, m, pos, len, src, &done);
+	return done != 0 ? (int64_t)done : rc;
+}
+
+int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		 const struct pc_source *src, unsigned flags)
+{
+	int64_t done;
+	int rc;
+
+	if (overwrite_whole(inode, pos, len, src)) {
+		done = (int64_t)len;
+		/* what it cannot write fsync will tell */
+		(void)balance_dirty(t, t->img->data.ctx, pages_of(len));
+	} else {
+		done = write_anew(t, inode, pos, len, src);
+	}
+	if (done <= 0)
+		return done;
 	rc = sync_written(t, inode, flags);
-	return rc < 0 ? rc : (int64_t)done;
+	return rc < 0 ? rc : done;
 }
 
 /* Makes the page at pos writable, as a fault does: all blocks of its folio up to the end of the

@@ -49,7 +49,8 @@ struct gen {
 	const struct generator *is;
 	uint64_t v[GENERATE_KEYS];
 	struct gen_plan plan;
-	uint64_t ns; /* of a step */
+	uint64_t ns;   /* of a step */
+	uint64_t pass; /* the first step of the pass that was made last */
 	char path[32];
 };
 

@@ -138,12 +138,18 @@ struct ek_time image_time_at(const struct image_target *t, uint64_t ns)
 	return image_coarse(t->img, wall_time(t, ns));
 }
 
+/* It moves on with each operation, most often by little. */
 void image_set_clock(struct image_target *t, uint64_t ns)
 {
+	uint64_t step = ns - t->now_ns, sub = t->img->now.nsec + step;
+
 	if (ns <= t->now_ns)
 		return;
 	t->now_ns = ns;
-	t->img->now = wall_time(t, ns);
+	if (step < 1000000000u && sub < 1000000000u)
+		t->img->now.nsec = (uint32_t)sub;
+	else
+		t->img->now = wall_time(t, ns);
 }
 
 static int image_tick(struct target *target, uint64_t ns)
