@@ -72,7 +72,15 @@ static double cpu_seconds(void)
 
 static struct target *target;
 static uint64_t clock_ns;
-static int round_fd;
+static int mount_fd;
+static char names[FILES][40]; /* below the mount, "/files-R/file-N" */
+
+/* Neither side should pay for that. */
+static void name_files(unsigned round)
+{
+	for (unsigned i = 0; i < FILES; i++)
+		snprintf(names[i], sizeof(names[i]), "/files-%u/file-%u", round, i);
+}
 
 static void run(struct op *o)
 {
@@ -99,7 +107,7 @@ static void mkdir_ours(unsigned round)
 	simple_ours(OP_SYNC);
 }
 
-static void make_ours(unsigned round, unsigned i)
+static void make_ours(unsigned i)
 {
 	static struct op create = {
 	    .code = OP_OPEN, .handle = 1, .flags = OPF_WRITE | OPF_CREAT | OPF_MODE, .mode = 0644};
@@ -108,11 +116,10 @@ static void make_ours(unsigned round, unsigned i)
 				 .len = BYTES,
 				 .data_kind = DATA_BLOB,
 				 .data = {.bytes = payload, .n = BYTES}};
-	char name[64];
 
 	clock_ns += 10000;
-	create.path.n = (uint32_t)snprintf(name, sizeof(name), "/files-%u/file-%u", round, i);
-	create.path.p = name;
+	create.path.p = names[i];
+	create.path.n = (uint32_t)strlen(names[i]);
 	run(&create);
 	run(&fill);
 	simple_ours(OP_CLOSE);
@@ -122,22 +129,17 @@ static void mkdir_kernel(unsigned round)
 {
 	char name[400];
 
-	snprintf(name, sizeof(name), "%s/files-%u", point, round);
-	must(mkdir(name, 0755), name);
-	round_fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(round_fd, name);
-	must(syncfs(round_fd), "syncfs");
+	snprintf(name, sizeof(name), "files-%u", round);
+	must(mkdirat(mount_fd, name, 0755), name);
+	must(syncfs(mount_fd), "syncfs");
 }
 
 static void make_kernel(unsigned i)
 {
-	char name[64];
-	int fd;
+	int fd = openat(mount_fd, names[i] + 1, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
-	snprintf(name, sizeof(name), "file-%u", i);
-	fd = openat(round_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	must(fd, name);
-	must(write(fd, payload, BYTES) == BYTES ? 0 : -1, name);
+	must(fd, names[i]);
+	must(write(fd, payload, BYTES) == BYTES ? 0 : -1, names[i]);
 	close(fd);
 }
 
@@ -147,7 +149,7 @@ struct cost {
 	double made, all, process, cpu; /* seconds: until the last close, and with the sync */
 };
 
-static struct cost cost_of_files(unsigned round, bool ours)
+static struct cost cost_of_files(bool ours)
 {
 	double cpu = cpu_seconds(), process = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	double start = seconds(CLOCK_MONOTONIC);
@@ -155,7 +157,7 @@ static struct cost cost_of_files(unsigned round, bool ours)
 
 	for (unsigned i = 0; i < FILES; i++) {
 		if (ours)
-			make_ours(round, i);
+			make_ours(i);
 		else
 			make_kernel(i);
 	}
@@ -163,7 +165,7 @@ static struct cost cost_of_files(unsigned round, bool ours)
 	if (ours)
 		simple_ours(OP_SYNC);
 	else
-		must(syncfs(round_fd), "syncfs");
+		must(syncfs(mount_fd), "syncfs");
 	c.all = seconds(CLOCK_MONOTONIC) - start;
 	c.process = seconds(CLOCK_PROCESS_CPUTIME_ID) - process;
 	c.cpu = cpu_seconds() - cpu;
@@ -191,13 +193,13 @@ static void bench_files(void)
 	struct cost ours[ROUNDS], kernel[ROUNDS], a, b;
 
 	for (unsigned r = 0; r < ROUNDS; r++) {
+		name_files(r);
 		mkdir_ours(r);
-		ours[r] = cost_of_files(r, true);
+		ours[r] = cost_of_files(true);
 		if (!have_kernel)
 			continue;
 		mkdir_kernel(r);
-		kernel[r] = cost_of_files(r, false);
-		close(round_fd);
+		kernel[r] = cost_of_files(false);
 	}
 	a = median_cost(ours);
 	printf("%-22s %9.3f s (made in %.3f), CPU %.3f s (process %.3f)\n", "10,000 files and sync",
@@ -226,11 +228,14 @@ static void open_kernel(void)
 	must(mkdir(point, 0700), point);
 	snprintf(line, sizeof(line), "mount -o loop %s %s", peer, point);
 	must(system(line) == 0 ? 0 : -1, line);
+	mount_fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(mount_fd, point);
 }
 
 static void remove_files(void)
 {
 	if (have_kernel) {
+		close(mount_fd);
 		must(umount(point), point);
 		rmdir(point);
 	}
