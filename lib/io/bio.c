@@ -19,6 +19,7 @@
 /* What waits at most: bios, and the bytes of a few large requests, so that the device may begin. */
 #define BATCH       4096u
 #define BATCH_BYTES ((uint64_t)4 << 20)
+#define FIRST_BYTES ((uint64_t)1 << 20) /* enough when the device has nothing to do */
 #define MERGE_BYTES ((uint64_t)1280 << 10)
 #define MERGE_VECS  256u
 
@@ -256,7 +257,8 @@ static int wait_in_line(struct bioq *q, uint64_t off, const struct iovec *iov, u
 	q->count++;
 	q->vec_count += n;
 	q->bytes += len;
-	if (q->plugs == 0 || q->count >= BATCH || q->bytes >= BATCH_BYTES)
+	if (q->plugs == 0 || q->count >= BATCH ||
+	    q->bytes >= (q->busy == 0 ? FIRST_BYTES : BATCH_BYTES))
 		dispatch(q);
 	return 0;
 }
