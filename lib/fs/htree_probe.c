@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fs/map.h"
+#include "fs/names.h"
 
 bool htree_in_use(const struct ek_inode *dir)
 {
@@ -69,13 +70,12 @@ int htree_probe_name(struct task *t, struct ek_inode *dir, const char *name, uin
 		     struct htree_probe *p)
 {
 	const struct geom *g = &dir->img->geom;
-	uint32_t minor;
 	int rc;
 
 	memset(p, 0, sizeof(*p));
 	rc = open_root(t, dir, p);
 	if (rc == 0)
-		rc = dir_hash(g->hash_seed, p->version, name, len, &p->hash, &minor);
+		rc = names_hash(dir->img->names, g->hash_seed, p->version, name, len, &p->hash);
 	for (unsigned i = 0; rc == 0; i++) {
 		struct htree_frame *f = &p->frames[i];
 

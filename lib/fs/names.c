@@ -26,6 +26,12 @@ struct slot {
 
 struct names {
 	struct slot slot[SLOTS];
+	struct {
+		uint32_t hash;
+		unsigned version;
+		uint8_t len; /* 0: none */
+		char name[NAME_MAX_BYTES];
+	} hashed; /* last */
 };
 
 int names_open(struct diag *d, struct names **ret)
@@ -75,4 +81,25 @@ void names_note(struct names *n, const struct ek_inode *dir, const char *name, u
 	s->ino = ino.v;
 	s->len = (uint8_t)len;
 	memcpy(s->name, name, len);
+}
+
+int names_hash(struct names *n, const uint32_t seed[4], unsigned version, const char *name,
+	       uint32_t len, uint32_t *ret)
+{
+	uint32_t minor;
+	int rc;
+
+	if (len != 0 && n->hashed.len == len && n->hashed.version == version &&
+	    memcmp(n->hashed.name, name, len) == 0) {
+		*ret = n->hashed.hash;
+		return 0;
+	}
+	rc = dir_hash(seed, version, name, len, ret, &minor);
+	if (rc == 0 && len <= NAME_MAX_BYTES) {
+		n->hashed.hash = *ret;
+		n->hashed.version = version;
+		n->hashed.len = (uint8_t)len;
+		memcpy(n->hashed.name, name, len);
+	}
+	return rc;
 }

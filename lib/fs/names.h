@@ -23,6 +23,11 @@ void names_close(struct names *n);
 int names_find(const struct names *n, const struct ek_inode *dir, const char *name, uint32_t len,
 	       ek_inum *ret);
 
+/* What the index of a folder hashes the name to, by a version of the hash; the last answer is kept:
+ * whoever looks for a name before he adds it needs it twice. */
+int names_hash(struct names *n, const uint32_t seed[4], unsigned version, const char *name,
+	       uint32_t len, uint32_t *ret);
+
 /* ino 0: the name is not there. */
 void names_note(struct names *n, const struct ek_inode *dir, const char *name, uint32_t len,
 		ek_inum ino);
