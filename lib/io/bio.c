@@ -20,6 +20,7 @@
 #define BATCH       4096u
 #define BATCH_BYTES ((uint64_t)4 << 20)
 #define FIRST_BYTES ((uint64_t)1 << 20) /* enough when the device has nothing to do */
+#define MERGE_BYTES ((uint64_t)1280 << 10)
 #define MERGE_VECS  256u
 
 int bioq_open(struct dev *dev, struct counters *c, struct diag *d, struct bioq **ret)
@@ -138,8 +139,7 @@ static void send_merged(struct bioq *q, const struct bio *b, size_t count)
 		size_t vecs = b[i].vecs;
 
 		for (n = 1; i + n < count && b[i + n].off == b[i].off + len; n++) {
-			if (len + b[i + n].len > BIO_REQUEST_BYTES ||
-			    vecs + b[i + n].vecs > MERGE_VECS)
+			if (len + b[i + n].len > MERGE_BYTES || vecs + b[i + n].vecs > MERGE_VECS)
 				break;
 			len += b[i + n].len;
 			vecs += b[i + n].vecs;

@@ -15,10 +15,6 @@
 #define BIO_DEPTH  32u /* requests in flight */
 #define BIO_SECTOR 512u
 
-/* Bytes of a request at most, as many as a disk of Linux takes: larger ones would be cut there, and
- * where a file in memory takes them by copying, nothing else would go on meanwhile. */
-#define BIO_REQUEST_BYTES ((uint64_t)1280 << 10)
-
 struct bio {
 	uint64_t off, len;
 	size_t vec; /* index of the first vector */
@@ -68,8 +64,7 @@ struct bioq {
 	bool calling;
 };
 
-/* Sends n bios that follow one another as one request of len bytes in vecs pieces; a single one
- * that is larger than a request as several, which uses up its vectors. */
+/* Sends n bios that follow one another as one request of len bytes in vecs pieces. */
 void bio_send(struct bioq *q, const struct bio *b, size_t n, uint64_t len, size_t vecs);
 
 /* Hands everything sent to the device. */

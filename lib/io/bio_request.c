@@ -156,117 +156,26 @@ static int fill(struct bioq *q, struct request *rq, const struct bio *b, size_t 
 	return 0;
 }
 
-static void send(struct bioq *q, struct request *rq, uint64_t off, uint64_t len, unsigned vecs)
+void bio_send(struct bioq *q, const struct bio *b, size_t n, uint64_t len, size_t vecs)
 {
-	rq->dev = (struct dev_req){.off = off,
+	struct request *rq;
+	int rc;
+
+	if (touches(q, b->off, len))
+		bio_wait(q);
+	rq = free_request(q);
+	rc = fill(q, rq, b, n, vecs);
+	if (rc < 0) {
+		refuse(q, b, n, rc);
+		return;
+	}
+	rq->dev = (struct dev_req){.off = b->off,
 				   .iov = rq->iov,
-				   .iovcnt = vecs,
+				   .iovcnt = (unsigned)vecs,
 				   .write = true,
 				   .len = len,
 				   .done = request_done};
 	rq->busy = true;
 	q->busy++;
 	q->batch[q->batched++] = &rq->dev;
-}
-
-/* ---- large bios ---- */
-
-/* A bio on its way in several requests: its end comes with the last of theirs. */
-struct parts {
-	struct end end; /* result: the first error */
-	size_t left;
-};
-
-static void part_done(void *ctx, int result)
-{
-	struct parts *p = ctx;
-
-	if (p->end.result == 0)
-		p->end.result = result;
-	if (--p->left != 0)
-		return;
-	p->end.done(p->end.ctx, p->end.result);
-	free(p);
-}
-
-/* Room for the ends of all requests; NULL when there is none, and the bio then goes in one. */
-static struct parts *expect_parts(struct bioq *q, const struct bio *b, size_t n)
-{
-	struct parts *p = malloc(sizeof(*p));
-
-	if (p == NULL ||
-	    mem_grow((void **)&q->ends, &q->end_cap, q->expected + n - 1, sizeof(*q->ends)) < 0) {
-		free(p);
-		return NULL;
-	}
-	q->expected += n - 1; /* one was expected for the bio */
-	*p = (struct parts){{b->done, b->ctx, 0}, n};
-	return p;
-}
-
-/* The next bytes of a row of vectors, which moves on; returns how many vectors they are. */
-static unsigned take_bytes(struct iovec *from, uint64_t len, struct iovec *out, unsigned *used)
-{
-	unsigned n = 0;
-
-	*used = 0;
-	while (len != 0) {
-		struct iovec *v = &from[*used];
-
-		out[n].iov_base = v->iov_base;
-		out[n].iov_len = (size_t)MIN((uint64_t)v->iov_len, len);
-		v->iov_base = (uint8_t *)v->iov_base + out[n].iov_len;
-		v->iov_len -= out[n].iov_len;
-		len -= out[n++].iov_len;
-		*used += v->iov_len == 0;
-	}
-	return n;
-}
-
-static void send_parts(struct bioq *q, const struct bio *b, struct parts *p)
-{
-	struct iovec *from = q->vecs + b->vec;
-	uint64_t done = 0;
-	unsigned vecs = b->vecs;
-
-	while (done < b->len) {
-		uint64_t len = MIN(b->len - done, BIO_REQUEST_BYTES);
-		struct request *rq = free_request(q);
-		unsigned used;
-
-		if (mem_grow((void **)&rq->iov, &rq->iov_cap, vecs, sizeof(*rq->iov)) < 0 ||
-		    mem_grow((void **)&rq->ends, &rq->end_cap, 1, sizeof(*rq->ends)) < 0) {
-			for (; done < b->len; done += BIO_REQUEST_BYTES)
-				bio_note_end(q, part_done, p, -ENOMEM);
-			return;
-		}
-		rq->ends[0] = (struct end){part_done, p, 0};
-		rq->end_count = 1;
-		send(q, rq, b->off + done, len, take_bytes(from, len, rq->iov, &used));
-		from += used;
-		vecs -= used;
-		done += len;
-	}
-}
-
-void bio_send(struct bioq *q, const struct bio *b, size_t n, uint64_t len, size_t vecs)
-{
-	struct parts *p = NULL;
-	struct request *rq;
-	int rc;
-
-	if (touches(q, b->off, len))
-		bio_wait(q);
-	if (n == 1 && len > BIO_REQUEST_BYTES && b->done != NULL)
-		p = expect_parts(q, b, (size_t)DIV_UP(len, BIO_REQUEST_BYTES));
-	if (p != NULL) {
-		send_parts(q, b, p);
-		return;
-	}
-	rq = free_request(q);
-	rc = fill(q, rq, b, n, vecs);
-	if (rc < 0)
-		refuse(q, b, n, rc);
-	else
-		send(q, rq, b->off, len, (unsigned)vecs);
 }

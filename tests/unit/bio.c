@@ -278,58 +278,6 @@ static void churn(struct dev *target)
 	free(data);
 }
 
-/* 4 MiB and a bit in vectors of 300 KiB. */
-static void queue_large(struct iovec iov[14], uint8_t *bytes)
-{
-	for (unsigned i = 0; i < 14; i++)
-		iov[i] = (struct iovec){bytes + i * 307200u, 307200};
-	CHECK_INT(bioq_write(q, 8192, iov, 14, 0, done, NULL), 0);
-}
-
-TEST(a_bio_larger_than_a_request_goes_in_several_and_ends_once)
-{
-	const size_t len = 14 * 307200u;
-	uint8_t *bytes = malloc(len), *back = malloc(len);
-	const struct record *log;
-	struct iovec iov[14];
-	size_t n;
-
-	for (size_t i = 0; i < len; i++)
-		bytes[i] = (uint8_t)(i * 7 + i / 4096);
-	start();
-	CHECK_INT(dev_resize(dev, 8 << 20), 0);
-	queue_large(iov, bytes);
-	CHECK_INT(bioq_drain(q), 0);
-	CHECK_INT(ended, 1);
-	CHECK_INT(failed, 0);
-	CHECK_INT(counters.v[COUNTER_BIO_W], 1);
-	log = recorder_log(dev, &n);
-	while (n > 0 && log[n - 1].kind != RECORD_WRITE)
-		n--;
-	CHECK_INT(log[n - 1].off + log[n - 1].len, 8192 + len);
-	CHECK(log[n - 1].len <= (1280 << 10));
-	CHECK_INT(dev_read(dev, 8192, back, len), 0);
-	CHECK_INT(memcmp(bytes, back, len), 0);
-	stop();
-	free(bytes);
-	free(back);
-}
-
-TEST(a_large_bio_of_which_one_request_fails_has_failed_once)
-{
-	uint8_t *bytes = calloc(14, 307200);
-	struct iovec iov[14];
-
-	start();
-	CHECK_INT(dev_resize(dev, (3 << 20) + 8192), 0); /* the last requests lie outside */
-	queue_large(iov, bytes);
-	CHECK(bioq_drain(q) < 0);
-	CHECK_INT(ended, 1);
-	CHECK_INT(failed, 1);
-	stop();
-	free(bytes);
-}
-
 TEST(thousands_of_bios_leave_what_the_last_writers_wrote)
 {
 	CHECK_INT(dev_open_memory(SIZE, &diag, &memory), 0);
