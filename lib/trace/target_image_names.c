@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/diag.h"
 #include "base/mem.h"
+#include "fs/dir.h"
 #include "fs/namei.h"
 #include "fs/xattr.h"
 #include "trace/target_image.h"
@@ -26,25 +27,39 @@ static uint16_t new_mode(const struct image_target *t, uint32_t mode)
 	return (uint16_t)(mode & 07777 & ~t->task.umask);
 }
 
-static int open_new(struct image_target *t, const struct op *o, struct ek_inode **ret)
+static uint16_t mode_of(const struct image_target *t, const struct op *o)
 {
-	uint32_t mode = (o->flags & OPF_MODE) != 0 ? o->mode : 0666, len;
-	struct ek_inode *dir;
-	const char *name;
-	int rc;
+	return new_mode(t, (o->flags & OPF_MODE) != 0 ? o->mode : 0666);
+}
 
-	if ((o->flags & OPF_TMPFILE) != 0) {
-		rc = path_walk(&t->task, o->path.p, 0, &dir);
-		if (rc == 0) {
-			rc = fs_tmpfile(&t->task, dir, new_mode(t, mode), ret);
-			inode_put(&t->task, dir);
-		}
-		return rc;
-	}
-	rc = path_parent(&t->task, o->path.p, &dir, &name, &len);
+static int open_nameless(struct image_target *t, const struct op *o, struct ek_inode **ret)
+{
+	struct ek_inode *dir;
+	int rc = path_walk(&t->task, o->path.p, 0, &dir);
+
 	if (rc < 0)
 		return rc;
-	rc = fs_create(&t->task, dir, name, len, new_mode(t, mode), ret);
+	rc = fs_tmpfile(&t->task, dir, mode_of(t, o), ret);
+	inode_put(&t->task, dir);
+	return rc;
+}
+
+/* Makes the file if its folder has no such name: 1 when it did, 0 when something is there, or the
+ * way there has to tell what is wrong with it. */
+static int open_new(struct image_target *t, const struct op *o, struct ek_inode **ret)
+{
+	struct ek_inode *dir;
+	const char *name;
+	uint32_t len;
+	ek_inum ino;
+	int rc = 0;
+
+	if (path_parent(&t->task, o->path.p, &dir, &name, &len) < 0)
+		return 0;
+	if (dir_lookup(&t->task, dir, name, len, &ino) == -ENOENT) {
+		rc = fs_create(&t->task, dir, name, len, mode_of(t, o), ret);
+		rc = rc == 0 ? 1 : rc;
+	}
 	inode_put(&t->task, dir);
 	return rc;
 }
@@ -60,25 +75,23 @@ static int may_open(const struct ek_inode *inode, const struct op *o)
 
 static int open_inode(struct image_target *t, const struct op *o, struct ek_inode **ret)
 {
-	bool fresh = false;
-	int rc = (o->flags & OPF_TMPFILE) != 0 ? -ENOENT : open_existing(t, o, ret);
+	int rc = 0;
 
-	if (rc == -ENOENT && (o->flags & (OPF_CREAT | OPF_TMPFILE)) != 0) {
+	if ((o->flags & OPF_TMPFILE) != 0)
+		return open_nameless(t, o, ret);
+	if ((o->flags & OPF_CREAT) != 0)
 		rc = open_new(t, o, ret);
-		fresh = true;
-	} else if (rc == 0 && (o->flags & OPF_CREAT) != 0 && (o->flags & OPF_EXCL) != 0) {
-		inode_put(&t->task, *ret);
-		return -EEXIST;
-	} else if (rc == 0) {
-		rc = may_open(*ret, o);
-		if (rc < 0)
-			inode_put(&t->task, *ret);
-	}
-	if (rc == 0 && !fresh && (o->flags & OPF_TRUNC) != 0 && inode_is_file(*ret)) {
+	if (rc != 0)
+		return MIN(rc, 0);
+	rc = open_existing(t, o, ret);
+	if (rc < 0)
+		return rc;
+	rc =
+	    (o->flags & OPF_CREAT) != 0 && (o->flags & OPF_EXCL) != 0 ? -EEXIST : may_open(*ret, o);
+	if (rc == 0 && (o->flags & OPF_TRUNC) != 0 && inode_is_file(*ret))
 		rc = inode_set_size(&t->task, *ret, 0);
-		if (rc < 0)
-			inode_put(&t->task, *ret);
-	}
+	if (rc < 0)
+		inode_put(&t->task, *ret);
 	return rc;
 }
 
