@@ -2,7 +2,7 @@
 /*
  * Trees become images.  Entries of all sources are gathered first.  Contents of folders are read
  * when everything has its place; those of a stream are written when they come, as soon as places
- * are dealt out, and until then wait in a spool: at most 32 MiB, or all of it where the features
+ * are dealt out, and until then wait in a spool: at most 16 MiB, or all of it where the features
  * want group metadata in each group.
  */
 #include <errno.h>

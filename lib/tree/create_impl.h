@@ -13,7 +13,7 @@
 
 struct dev;
 
-#define MAKING_WAIT ((uint64_t)32 << 20) /* bytes of contents that wait in memory */
+#define MAKING_WAIT ((uint64_t)16 << 20) /* bytes of contents that wait in memory */
 
 /* An image on its way. */
 struct making {

@@ -16,7 +16,7 @@
 #include "io/dev.h"
 #include "tree/target.h"
 
-#define PIECES 4u
+#define PIECES 3u
 
 struct piece {
 	uint8_t *bytes;
