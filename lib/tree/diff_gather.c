@@ -15,9 +15,14 @@
 
 #define MAX_RANGES ((size_t)1 << 22)
 
+uint64_t diff_key(const struct diff *d, const char *path, size_t len)
+{
+	return hash_seeded(d->secret, path, len);
+}
+
 struct diff_node *diff_find_part(const struct diff *d, const char *path, size_t len)
 {
-	uint64_t key = hash_bytes(path, len);
+	uint64_t key = diff_key(d, path, len);
 
 	for (struct hash_node *h = hash_find(&d->names, key); h != NULL; h = h->next) {
 		struct diff_node *n = hash_entry(h, struct diff_node, node);
@@ -181,7 +186,7 @@ static void put_node(struct diff *d, struct diff_node *n)
 	}
 	if (old != NULL)
 		old->met = true; /* and is none of the names any more */
-	hash_insert(&d->names, &n->node, hash_bytes(n->e.path, strlen(n->e.path)));
+	hash_insert(&d->names, &n->node, diff_key(d, n->e.path, strlen(n->e.path)));
 }
 
 int diff_gather(struct diff *d)

@@ -10,7 +10,7 @@
 
 /* A name of the first tree. */
 struct diff_node {
-	struct hash_node node;    /* by a mix of the path's bytes */
+	struct hash_node node;    /* by diff_key of the path */
 	struct tree_entry e;      /* path, target and attributes are copies */
 	struct xattr_list xattrs; /* of the first name of an inode */
 	struct tree_range *data;  /* that are more than holes, NULL: all or not known */
@@ -32,6 +32,7 @@ struct diff {
 	ek_diff_fn *tell;
 	void *arg;
 	struct hash names;
+	uint64_t secret; /* of the keys: names come from whoever made a tree; from hash_seed */
 	uint64_t found;
 	size_t nranges; /* in all nodes */
 	int spool;      /* contents of a stream, or -1 */
@@ -44,6 +45,9 @@ struct diff {
 /* All of the first tree. */
 int diff_gather(struct diff *d);
 void diff_forget(struct diff *d);
+/* What the first len bytes of a path are looked up by. */
+uint64_t diff_key(const struct diff *d, const char *path, size_t len);
+
 struct diff_node *diff_find(const struct diff *d, const char *path);
 /* The same of the first len bytes of path. */
 struct diff_node *diff_find_part(const struct diff *d, const char *path, size_t len);

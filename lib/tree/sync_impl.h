@@ -17,7 +17,7 @@
 #include "tree/report.h"
 
 struct sync_place {
-	struct hash_node node; /* by a mix of the path's bytes */
+	struct hash_node node; /* by diff_key of the path */
 	struct diff_node *was; /* what the image had, NULL when nothing */
 	uint64_t inode;        /* tells inodes apart: the number, or one above all numbers */
 	uint32_t type;         /* S_IFMT bits of what is there now, 0 for nothing */

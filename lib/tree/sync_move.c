@@ -24,7 +24,7 @@
 
 static uint64_t key_of(const struct sync *y, const struct tree_entry *e)
 {
-	uint64_t k = hash_mix(e->size) ^ (uint64_t)e->mtime.sec;
+	uint64_t k = hash_mix(y->diff.secret ^ e->size) ^ (uint64_t)e->mtime.sec;
 
 	return y->put.img->geom.inode_size == 128 ? k : hash_mix(k) ^ e->mtime.nsec;
 }

@@ -15,7 +15,7 @@
 
 struct sync_place *sync_find(const struct sync *y, const char *path, size_t len)
 {
-	uint64_t key = hash_bytes(path, len);
+	uint64_t key = diff_key(&y->diff, path, len);
 
 	for (struct hash_node *h = hash_find(&y->places, key); h != NULL; h = h->next) {
 		struct sync_place *at = hash_entry(h, struct sync_place, node);
@@ -66,7 +66,7 @@ int sync_place(struct sync *y, const char *path, size_t len, struct sync_place *
 			return diag_set(&y->ctx->diag, -ENOMEM, NO_MEMORY);
 		memcpy(at->path, path, len);
 		begin(y, at);
-		hash_insert(&y->places, &at->node, hash_bytes(path, len));
+		hash_insert(&y->places, &at->node, diff_key(&y->diff, path, len));
 	}
 	*ret = at;
 	return 0;
