@@ -75,13 +75,6 @@ static int walk(struct diff *d)
 	return rc;
 }
 
-static int by_path(const void *x, const void *y)
-{
-	const struct diff_node *const *a = x, *const *b = y;
-
-	return strcmp((*a)->e.path, (*b)->e.path);
-}
-
 int diff_rest(struct diff *d, struct diff_node ***ret, size_t *ret_n)
 {
 	struct diff_node **rest =
@@ -97,8 +90,7 @@ int diff_rest(struct diff *d, struct diff_node ***ret, size_t *ret_n)
 		if (!node->met)
 			rest[n++] = node;
 	}
-	if (n != 0)
-		qsort(rest, n, sizeof(void *), by_path);
+	diff_sort(rest, n);
 	*ret = rest;
 	*ret_n = n;
 	return 0;

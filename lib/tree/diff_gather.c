@@ -38,6 +38,19 @@ struct diff_node *diff_find(const struct diff *d, const char *path)
 	return diff_find_part(d, path, strlen(path));
 }
 
+static int by_path(const void *x, const void *y)
+{
+	const struct diff_node *const *a = x, *const *b = y;
+
+	return strcmp((*a)->e.path, (*b)->e.path);
+}
+
+void diff_sort(struct diff_node **list, size_t n)
+{
+	if (n != 0)
+		qsort(list, n, sizeof(void *), by_path);
+}
+
 static void free_node(struct diff_node *n)
 {
 	free((char *)(uintptr_t)n->e.path);

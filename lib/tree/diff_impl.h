@@ -58,6 +58,9 @@ int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf
 /* What differs between a name of both trees. */
 int diff_entry(struct diff *d, struct diff_node *n, const struct tree_entry *e);
 
+/* By their paths' bytes: a folder before what is in it. */
+void diff_sort(struct diff_node **list, size_t n);
+
 /* The names that were not met, in their order, in an array that the caller frees. */
 int diff_rest(struct diff *d, struct diff_node ***ret, size_t *ret_n);
 

@@ -73,13 +73,6 @@ static int read_names(struct sync *y, struct tree_report *rep)
 
 /* ---- what goes ---- */
 
-static int by_path(const void *x, const void *y)
-{
-	const struct diff_node *const *a = x, *const *b = y;
-
-	return strcmp((*a)->e.path, (*b)->e.path);
-}
-
 /* Names that do not come, sorted: a folder before what is in it. */
 static int list_gone(struct sync *y, struct diff_node ***ret, size_t *ret_n)
 {
@@ -101,8 +94,7 @@ static int list_gone(struct sync *y, struct diff_node ***ret, size_t *ret_n)
 		if (node->coming == 0 && *node->e.path != '\0')
 			list[n++] = node;
 	}
-	if (n != 0)
-		qsort(list, n, sizeof(void *), by_path);
+	diff_sort(list, n);
 	*ret = list;
 	*ret_n = n;
 	return 0;
