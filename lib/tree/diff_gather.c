@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The first tree of a comparison: its entries by path, and contents that could not be had later. */
+/* The first tree of a comparison: its entries by path. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "tree/diff_impl.h"
-#include "tree/spool.h"
 
 #define MAX_RANGES ((size_t)1 << 22)
 
@@ -71,42 +70,6 @@ void diff_forget(struct diff *d)
 	if (d->spool >= 0)
 		close(d->spool);
 	d->spool = -1;
-}
-
-/* ---- contents of streams ---- */
-
-static int spool_piece(struct diff *d, uint64_t token, uint64_t off, size_t len)
-{
-	int rc = d->a->ops->read(d->a, token, off, d->piece, len);
-
-	if (rc == 0)
-		rc = spool_write(d->spool, d->spool_end, d->piece, len, &d->ctx->diag);
-	d->spool_end += len;
-	return rc;
-}
-
-static int spool(struct diff *d, struct diff_node *n, const struct tree_entry *e)
-{
-	int rc = 0;
-
-	if (d->a->later || !e->has_contents || (d->flags & EK_DIFF_NO_CONTENTS) != 0)
-		return 0;
-	if (d->spool < 0)
-		d->spool = spool_open(SPOOL_UNKNOWN, &d->ctx->diag);
-	if (d->spool < 0)
-		return d->spool;
-	n->spooled = d->spool_end;
-	for (uint64_t off = 0; off < e->size && rc == 0; off += DIFF_PIECE)
-		rc =
-		    spool_piece(d, e->token, off, (size_t)MIN(e->size - off, (uint64_t)DIFF_PIECE));
-	return rc;
-}
-
-int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf, size_t len)
-{
-	if (d->a->later)
-		return d->a->ops->read(d->a, n->e.token, off, buf, len);
-	return spool_read(d->spool, n->spooled + off, buf, len, &d->ctx->diag);
 }
 
 /* ---- entries ---- */
@@ -213,7 +176,7 @@ int diff_gather(struct diff *d)
 		rc = make_node(d, &e, &n);
 		if (rc < 0)
 			return diag_set(&d->ctx->diag, rc, "out of memory to compare");
-		rc = n->inode == n ? spool(d, n, &e) : 0;
+		rc = n->inode == n ? diff_spool(d, n, &e) : 0;
 		if (rc < 0) {
 			free_node(n);
 			return rc;

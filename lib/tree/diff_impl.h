@@ -25,6 +25,14 @@ struct diff_node {
 	bool gone;       /* it was removed before the source was followed */
 };
 
+/* Where reads of the spool are. */
+struct diff_cursor {
+	const struct diff_node *of;
+	uint64_t off;     /* that was read last */
+	size_t range;     /* that lies there or behind, of all that is data */
+	uint64_t spooled; /* where that range lies in the spool */
+};
+
 struct diff {
 	struct ek_ctx *ctx;
 	struct tree_source *a, *b;
@@ -37,6 +45,7 @@ struct diff {
 	size_t nranges; /* in all nodes */
 	int spool;      /* contents of a stream, or -1 */
 	uint64_t spool_end;
+	struct diff_cursor cursor;
 	uint8_t *piece; /* two of them */
 };
 
@@ -51,6 +60,10 @@ uint64_t diff_key(const struct diff *d, const char *path, size_t len);
 struct diff_node *diff_find(const struct diff *d, const char *path);
 /* The same of the first len bytes of path. */
 struct diff_node *diff_find_part(const struct diff *d, const char *path, size_t len);
+
+/* The contents of a node that the entry was copied to go to the spool, when they could not be had
+ * later. */
+int diff_spool(struct diff *d, struct diff_node *n, const struct tree_entry *e);
 
 /* Bytes of a's contents, from the tree or the spool. */
 int diff_read(struct diff *d, const struct diff_node *n, uint64_t off, void *buf, size_t len);

@@ -72,6 +72,25 @@ rows() {
 	timeout 20 "$EXTKIT" diff t a.img
 }
 
+@test "holes of an archive take neither time nor room beside another archive" {
+	mkdir t
+	truncate -s 1T t/f 2>err || skip "the host has no files of 1 TiB"
+	printf A | dd of=t/f bs=1 seek=1000 conv=notrunc status=none
+	printf B | dd of=t/f bs=1 seek=751619376000 conv=notrunc status=none
+	truncate -s 700G t/e
+	echo one >t/g
+	x 0 create --size auto --free 4M --from t a.img
+	x 0 export -o a.tar a.img
+	cp a.tar b.tar
+	(ulimit -f 65536 && timeout 20 "$EXTKIT" diff a.tar b.tar)
+	printf C | dd of=t/f bs=1 seek=751619376001 conv=notrunc status=none
+	x 0 sync t a.img
+	x 0 export -f -o b.tar a.img
+	(ulimit -f 65536 && timeout 20 "$EXTKIT" diff --no-times a.tar b.tar >out) && false
+	has "$(cat out)" "byte 751619376001"
+	equal "$(wc -l <out)" 2
+}
+
 @test "each kind of difference is told with both values, and the exit code is 1" {
 	tree
 	cp a.img b.img
