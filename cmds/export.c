@@ -42,16 +42,38 @@ static const struct opt spec_options[] = {
     OPT_END,
 };
 
+#define TEMP_TRIES 100u
+
 /* What is written, and under which name until it is whole. */
 struct output {
 	int fd;
 	char *temp;
 };
 
+/* The kernel takes the umask off the mode, where mkstemp(3) makes a file for its owner alone.  A
+ * name that somebody guessed is only one to pass over. */
+static int temp_open(struct run *run, const char *to, struct output *out)
+{
+	int why = EEXIST;
+
+	for (unsigned i = 0; i < TEMP_TRIES && why == EEXIST; i++) {
+		if (asprintf(&out->temp, "%s.%ld.%u", to, (long)getpid(), i) < 0) {
+			out->temp = NULL;
+			return fail(run, EXIT_HOST, "%s", _("no memory"));
+		}
+		out->fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (out->fd >= 0)
+			return EXIT_DONE;
+		why = errno;
+		free(out->temp);
+		out->temp = NULL;
+	}
+	return fail(run, EXIT_HOST, "%s: %s", to, strerror(why));
+}
+
 static int output_open(struct run *run, const struct export_opts *o, struct output *out)
 {
 	struct stat st;
-	mode_t mask;
 
 	*out = (struct output){.fd = STDOUT_FILENO};
 	if (o->to == NULL || strcmp(o->to, "-") == 0)
@@ -63,17 +85,7 @@ static int output_open(struct run *run, const struct export_opts *o, struct outp
 	}
 	if (!o->force && access(o->to, F_OK) == 0)
 		return fail(run, EXIT_HOST, "%s: %s", o->to, strerror(EEXIST));
-	if (asprintf(&out->temp, "%s.XXXXXX", o->to) < 0) {
-		out->temp = NULL;
-		return fail(run, EXIT_HOST, "%s", _("no memory"));
-	}
-	out->fd = mkostemp(out->temp, O_CLOEXEC);
-	if (out->fd < 0)
-		return fail(run, EXIT_HOST, "%s: %s", o->to, strerror(errno));
-	mask = umask(0);
-	umask(mask);
-	(void)!fchmod(out->fd, 0666 & ~mask);
-	return EXIT_DONE;
+	return temp_open(run, o->to, out);
 }
 
 static int output_close(struct run *run, const struct export_opts *o, struct output *out, int code)

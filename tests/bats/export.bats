@@ -153,3 +153,22 @@ full_image() {
 	x 0 xattr get 'user.a=b' b.img:/a
 	equal "$out" v
 }
+
+@test "nodes have the mode and the times that the image says, whatever the umask is" {
+	mkdir t
+	mkfifo t/p
+	chmod 666 t/p
+	touch -d @1000 t/p
+	x 0 create --size auto --from t a.img
+	(umask 077 && "$EXTKIT" get -R --nodes a.img:/ out)
+	equal "$(stat -c '%a %Y' out/p)" "666 1000"
+}
+
+@test "an archive has the mode that the umask leaves, and nothing stays beside it" {
+	mkdir t
+	x 0 create --size auto --from t a.img
+	(umask 026 && "$EXTKIT" export -o a.tar a.img)
+	equal "$(stat -c %a a.tar)" 640
+	x 0 export -f -o a.tar a.img
+	equal "$(ls)" "$(printf '%s\n' a.img a.tar t)"
+}
