@@ -153,6 +153,23 @@ static int make_file(struct export *x, const struct ek_found *f, const struct ek
 	return rc;
 }
 
+/* The owner first, and the mode not wider than before until he is right. */
+static int finish_node(const struct export *x, const struct ek_stat *st, int at, const char *name)
+{
+	mode_t mode = st->mode & ((x->opt.flags & EK_EXPORT_SETID) != 0 ? 07777 : 0777);
+	struct timespec times[2] = {
+	    {st->atime.sec, (long)st->atime.nsec},
+	    {st->mtime.sec, (long)st->mtime.nsec},
+	};
+
+	if ((x->opt.flags & EK_EXPORT_OWNER) != 0 &&
+	    fchownat(at, name, st->uid, st->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (fchmodat(at, name, mode, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return utimensat(at, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 static int make_node(struct export *x, const struct ek_found *f, const struct ek_stat *st)
 {
 	const char *name;
@@ -165,11 +182,8 @@ static int make_node(struct export *x, const struct ek_found *f, const struct ek
 	at = export_parent(x, f->path, &name);
 	if (at < 0)
 		return at;
-	rc = mknodat(at, name, st->mode & (S_IFMT | 0777), makedev(st->dev_major, st->dev_minor));
-	rc = rc < 0 ? -errno : 0;
-	if (rc == 0 && (x->opt.flags & EK_EXPORT_OWNER) != 0 &&
-	    fchownat(at, name, st->uid, st->gid, AT_SYMLINK_NOFOLLOW) < 0)
-		rc = -errno;
+	rc = mknodat(at, name, st->mode & (S_IFMT | 0600), makedev(st->dev_major, st->dev_minor));
+	rc = rc < 0 ? -errno : finish_node(x, st, at, name);
 	x->rep->nodes += rc == 0 ? 1 : 0;
 	return rc;
 }
