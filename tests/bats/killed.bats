@@ -110,12 +110,13 @@ back_without_journal() {
 	exec 9>slow
 	head -c 30000 u.tar >&9
 	local n code=0
-	for n in {1..40}; do
-		code=0
-		"$EXTKIT" sync u a.img 2>err >/dev/null || code=$?
-		[ $code -eq 9 ] && break
+	# a writer that comes before the import has the image would be the first
+	for n in {1..100}; do
+		find "/proc/$!/fd" -lname '*/a.img' | grep -q . && break
 		sleep 0.05
 	done
+	sleep 0.3
+	"$EXTKIT" sync u a.img 2>err >/dev/null || code=$?
 	equal "$code" 9
 	x 9 import u a.img
 	tail -c +30001 u.tar >&9
