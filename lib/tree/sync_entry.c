@@ -186,9 +186,7 @@ static int compare(struct sync *y, struct sync_place *at, struct tree_source *s,
 
 /* ---- kinds ---- */
 
-/* Nothing, or what is no folder, is under the name now.  A folder that the source has something in
- * is one for good. */
-static int make_room(struct sync *y, struct sync_place *at)
+int sync_make_room(struct sync *y, struct sync_place *at)
 {
 	char shown[160];
 
@@ -198,44 +196,6 @@ static int make_room(struct sync *y, struct sync_place *at)
 		return diag_set(&y->ctx->diag, -EISDIR, "bad tree: '%s' is a folder in the source",
 				escape_to(shown, sizeof(shown), at->path, strlen(at->path)));
 	return sync_clear(y, at);
-}
-
-/* An inode may have names that the source does not know of, and no room for more. */
-static int link_or_copy(struct sync *y, struct sync_place *at, struct sync_place *first)
-{
-	int rc = put_link(&y->put, first->path, at->path);
-
-	if (rc == 0)
-		return sync_made(y, at, first->type, first->inode);
-	if (rc != -EMLINK)
-		return rc;
-	diag_clear(&y->ctx->diag);
-	rc = put_copy(&y->put, first->path, at->path);
-	if (rc == 0)
-		rc = sync_made(y, at, first->type, 0);
-	if (rc == 0)
-		first->next = at;
-	return rc;
-}
-
-static int take_link(struct sync *y, struct sync_place *at, const struct tree_entry *e)
-{
-	struct sync_place *first = sync_find(y, e->link, strlen(e->link));
-	char shown[160];
-	int rc;
-
-	while (first != NULL && first->next != NULL)
-		first = first->next;
-	if (first == NULL || !first->told || S_ISDIR(first->type))
-		return diag_set(&y->ctx->diag, -ENOENT,
-				"bad tree: '%s' is no file before another name of it",
-				escape_to(shown, sizeof(shown), e->link, strlen(e->link)));
-	if (at->type != 0 && at->inode == first->inode)
-		return 0;
-	rc = sync_tell(y, at->path, "link");
-	if (rc == 0)
-		rc = make_room(y, at);
-	return rc < 0 ? rc : link_or_copy(y, at, first);
 }
 
 static int make_folder(struct sync *y, struct sync_place *at, const struct tree_entry *e)
@@ -281,7 +241,7 @@ static int put_whole(struct sync *y, struct sync_place *at, struct tree_source *
 	int rc = sync_tell(y, e->path, at->type != 0 ? "replace" : "make");
 
 	if (rc == 0)
-		rc = make_room(y, at);
+		rc = sync_make_room(y, at);
 	if (rc == 0)
 		rc =
 		    fd >= 0 ? put_contents(&y->put, fd, e->path, &a) : put_entry(&y->put, s, e, &a);
@@ -322,6 +282,7 @@ static int take_other(struct sync *y, struct sync_place *at, struct tree_source 
 	if (at->fresh || at->told)
 		return put_whole(y, at, s, e, -1);
 	rc = compare(y, at, s, e, &w);
+	at->same = rc == 0 && y->words == 0;
 	if (rc == 0 && (y->words & WORD_WHOLE) != 0)
 		rc = put_whole(y, at, s, e, w.fd);
 	else if (rc == 0 && y->words != 0)
@@ -349,7 +310,7 @@ static int take(struct sync *y, struct tree_source *s, const struct tree_entry *
 	if (rc < 0)
 		return rc;
 	if (e->link != NULL)
-		rc = take_link(y, at, e);
+		rc = sync_link(y, at, e);
 	else if (S_ISDIR(e->mode))
 		rc = take_folder(y, at, s, e);
 	else

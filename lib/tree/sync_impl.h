@@ -24,6 +24,7 @@ struct sync_place {
 	bool fresh;            /* it was made here, or its name was free */
 	bool told;             /* the source has handed it out, and it was taken */
 	bool entered;          /* the source has something below */
+	bool same;             /* the source's inode was found here, and nothing changed */
 	bool touched;          /* a folder whose names changed: its time is set at the end */
 	bool has_mtime;
 	struct ek_time mtime;
@@ -92,8 +93,17 @@ void sync_forget(struct sync *y);
 /* Takes one entry of the source: a feed_take. */
 int sync_entry(void *arg, struct tree_source *s, struct tree_entry *e);
 
+/* Nothing, or what is no folder, is under the name then.  A folder that the source has something
+ * in is one for good. */
+int sync_make_room(struct sync *y, struct sync_place *at);
+
 /* Collects what differs: an ek_diff_fn. */
 int sync_collect(void *arg, const struct ek_difference *d);
+
+/* ---- sync_link.c ---- */
+
+/* Takes an entry that is a further name. */
+int sync_link(struct sync *y, struct sync_place *at, const struct tree_entry *e);
 
 /* ---- sync_move.c ---- */
 

@@ -534,6 +534,14 @@ blocks() {
 	done
 	[ "$("$EXTKIT" ls -id a.img:/m2)" != "$("$EXTKIT" ls -id a.img:/m1)" ]
 	equal "$("$EXTKIT" ls -id a.img:/m2 | awk '{print $1}')" "$("$EXTKIT" ls -id a.img:/m4 | awk '{print $1}')"
+	# and keeps it as long as it is the same
+	quiet to.tar a.img --keep
+	x 0 chmod 600 a.img:/m2
+	x 0 sync --dry-run --keep to.tar a.img
+	equal "$(grep -c link <<<"$out")" 3
+	x 0 sync --keep to.tar a.img
+	clean a.img
+	quiet to.tar a.img --keep
 }
 
 @test "a folder that only a name far below implies stays" {
