@@ -123,7 +123,7 @@ struct ek_image {
 	struct {
 		int64_t sec; /* in which now lies, from nanosecond from on and before to */
 		uint32_t from, to;
-		struct ek_time coarse;
+		struct ek_time shown;
 	} tick; /* the last that was asked for */
 	uint32_t next_generation;
 	uint64_t next_seq; /* stamps for ek_inode.seq */
@@ -190,7 +190,7 @@ static inline struct ek_time image_now(struct ek_image *img)
 	if (img->now.sec != img->tick.sec || img->now.nsec < img->tick.from ||
 	    img->now.nsec >= img->tick.to)
 		image_find_tick(img);
-	return time_before(img->tick.coarse, img->floor) ? img->floor : img->tick.coarse;
+	return img->tick.shown;
 }
 /* The same of another time. */
 struct ek_time image_coarse(const struct ek_image *img, struct ek_time now);

@@ -54,7 +54,7 @@ void image_find_tick(struct ek_image *img)
 	img->tick.sec = now.sec;
 	img->tick.from = now.nsec - MIN(since, now.nsec);
 	img->tick.to = img->tick_ns > since ? MIN(now.nsec + left, SECOND) : now.nsec + 1;
-	img->tick.coarse = back(now, since);
+	img->tick.shown = not_before(img->floor, back(now, since));
 }
 
 /* True when a change now would show the time that was shown already. */
@@ -72,6 +72,7 @@ struct ek_time inode_change_now(struct ek_inode *inode)
 		if (time_before(now, img->now))
 			now = img->now;
 		img->floor = now;
+		img->tick.to = img->tick.from; /* it shows another now */
 	}
 	inode->times_shown = false;
 	return now;

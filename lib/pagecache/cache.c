@@ -57,8 +57,10 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	pc->policy = img->opts.policy;
 	pc->faults = cfg->faults;
 	pc->pace = cfg->pace;
+	pc->paced = cfg->pace.extent_ns != 0 || cfg->pace.page_ns != 0;
 	pc->generation = generation_of(pc->policy->write);
-	pc->overwrites = pc->generation->begin == NULL && pc->policy->folio != FOLIO_S2;
+	pc->overwrites = pc->generation->begin == NULL && policy_delays(pc->policy) &&
+			 pc->policy->folio != FOLIO_S2;
 	pc->counters = &img->counters;
 	pc->records.size = sizeof(struct mapping);
 	list_init(&pc->mappings);
@@ -360,7 +362,7 @@ void folio_clear_dirty(struct folio *f)
 {
 	struct mapping *m = f->map;
 
-	f->flags &= (uint8_t)~FOLIO_DIRTY;
+	f->flags &= (uint8_t) ~(FOLIO_DIRTY | FOLIO_SETTLED);
 	mapping_untag(m, f, TAG_DIRTY);
 	m->dirty_pages -= folio_pages(f);
 	m->pc->dirty_total -= folio_pages(f);

@@ -17,7 +17,6 @@
 #include "pagecache/ranges.h"
 
 #define CHUNK_BUDGET 1024 /* pages: the kernel's smallest budget, 4 MiB */
-#define CHECK_PAGES  32u  /* pages between two looks at the thresholds */
 
 static uint64_t now_ns(const struct pagecache *pc)
 {
@@ -195,17 +194,11 @@ int pc_background_step(struct task *t)
 	return rc < 0 ? rc : is_due(pc);
 }
 
-static bool is_paced(const struct pagecache *pc)
+int balance_now(struct task *t, struct pagecache *pc)
 {
-	return pc->pace.extent_ns != 0 || pc->pace.page_ns != 0;
-}
-
-int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages)
-{
-	pc->uncharged += pages;
 	if (pc->threaded) /* the background has a thread of its own */
 		return pc->dirty_total > pc->dirty_pages ? background(t, pc, pc->dirty_pages) : 0;
-	if (is_paced(pc) && pc->run->active)
+	if (pc->paced && pc->run->active)
 		return run_to_now(t, pc, pc->dirty_pages);
 	if (pc->uncharged < CHECK_PAGES)
 		return 0;
@@ -214,8 +207,8 @@ int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages)
 		return 0;
 	if (pc->dirty_total > pc->dirty_pages)
 		count(pc->counters, COUNTER_THROTTLES, 1);
-	return is_paced(pc) ? run_to_now(t, pc, pc->dirty_pages)
-			    : background(t, pc, pc->background_pages);
+	return pc->paced ? run_to_now(t, pc, pc->dirty_pages)
+			 : background(t, pc, pc->background_pages);
 }
 
 int flush_some(struct pagecache *pc)
@@ -235,7 +228,7 @@ int pc_tick(struct task *t)
 	struct pagecache *pc = t->img->data.ctx;
 	int rc = MIN(jnl_tick(t->img->jnl), 0);
 
-	if (rc == 0 && is_paced(pc) && pc->run->active)
+	if (rc == 0 && pc->paced && pc->run->active)
 		rc = run_to_now(t, pc, pc->dirty_pages);
 	if (rc < 0 || now_ns(pc) < pc->next_periodic)
 		return rc;

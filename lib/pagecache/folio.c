@@ -23,6 +23,7 @@ bool folio_any(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
 
 void folio_clear(struct folio *f, enum block_state s, uint32_t from, uint32_t n)
 {
+	f->flags &= (uint8_t)~FOLIO_SETTLED;
 	if ((f->flags & FOLIO_HUGE_STATE) == 0)
 		f->state.word[s] &= ~folio_mask(from, n);
 	else

@@ -28,7 +28,9 @@ enum folio_flag {
 	FOLIO_ACTIVE = 1 << 3,     /* used since it was last looked at for reclaim */
 	FOLIO_HUGE_STATE = 1 << 4, /* block states do not fit into the folio itself */
 	FOLIO_READAHEAD = 1 << 5,  /* who comes here starts the next window of read-ahead */
-	FOLIO_READING = 1 << 6     /* its bytes are on their way from the device */
+	FOLIO_READING = 1 << 6,    /* its bytes are on their way from the device */
+	FOLIO_SETTLED = 1 << 7     /* each block is whole, dirty and has its place: a write changes
+				    * bytes, nothing else; goes with the first that is not */
 };
 
 /* What is known of each block of a folio, one bit a block. */

@@ -22,7 +22,14 @@ int flush_some(struct pagecache *pc);
 int flusher_open(struct pagecache *pc, struct diag *d);
 void flusher_forget(struct mapping *m);
 
+#define CHECK_PAGES 32u /* pages between two looks at the thresholds */
+int balance_now(struct task *t, struct pagecache *pc);
+
 /* Called once per chunk of a write: starts the flusher and throttles. */
-int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages);
+static inline int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages)
+{
+	pc->uncharged += pages;
+	return pc->uncharged < CHECK_PAGES && !pc->paced && !pc->threaded ? 0 : balance_now(t, pc);
+}
 
 #endif

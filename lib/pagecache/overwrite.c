@@ -10,46 +10,52 @@
 #include "pagecache/inline_write.h"
 #include "pagecache/pagecache.h"
 
+/* Makes the blocks of a write dirty when they are whole and have their places.  What is dirty is
+ * whole in native; elsewhere what has a place need not be. */
+static bool settle(struct mapping *m, struct folio *f, uint64_t at, uint64_t len)
+{
+	const enum block_state ready =
+	    m->pc->policy->folio == FOLIO_S3 ? BLOCK_DIRTY : BLOCK_MAPPED;
+	unsigned bits = pc_block_bits(m->pc);
+	uint32_t first = (uint32_t)(at >> bits);
+	uint32_t n = (uint32_t)((at + len - 1) >> bits) - first + 1;
+
+	if (ready == BLOCK_MAPPED && (f->flags & FOLIO_UPTODATE) == 0)
+		return false;
+	if (!folio_all(f, ready, first, n))
+		return false;
+	folio_set(f, BLOCK_DIRTY, first, n);
+	/* Too many blocks to look at them all for one write. */
+	if ((f->flags & FOLIO_HUGE_STATE) == 0 && folio_all(f, ready, 0, f->blocks) &&
+	    folio_all(f, BLOCK_DIRTY, 0, f->blocks))
+		f->flags |= FOLIO_SETTLED;
+	return true;
+}
+
 /* The common write: into one folio that is dirty and whole, within the size.  Nothing has to be
  * mapped, read, reserved or tagged, only the bytes and the marks of their blocks change. */
 static inline bool overwrite(struct mapping *m, uint64_t pos, uint64_t len,
 			     const struct pc_source *src, struct counters *c)
 {
-	const enum block_state ready =
-	    m->pc->policy->folio == FOLIO_S3 ? BLOCK_DIRTY : BLOCK_MAPPED;
 	struct folio *f = mapping_find(m, (uint32_t)(pos >> PAGE_BITS));
-	uint32_t first, n;
 	uint64_t at;
 
 	if (f == NULL || (f->flags & FOLIO_DIRTY) == 0)
 		return false;
-	/* What is dirty is whole; what has a place need not be. */
-	if (ready == BLOCK_MAPPED && (f->flags & FOLIO_UPTODATE) == 0)
-		return false;
 	at = pos - folio_pos(f);
 	if (len > folio_bytes(f) - at)
 		return false;
-	first = (uint32_t)(at >> pc_block_bits(m->pc));
-	n = (uint32_t)((at + len - 1) >> pc_block_bits(m->pc)) - first + 1;
-	if (!folio_all(f, ready, first, n))
+	if ((f->flags & FOLIO_SETTLED) == 0 && !settle(m, f, at, len))
 		return false;
-	if (ready == BLOCK_MAPPED) {
-		count(c, COUNTER_DA_WRITE_BEGIN, 1);
-		count(c, COUNTER_DA_WRITE_END, 1);
-	}
-	count(c, COUNTER_PAGE_LOCKS, 1);
-	write_copy(f, pos, src, 0, len);
-	folio_set(f, BLOCK_DIRTY, first, n);
+	overwrite_count(m->pc, c);
 	tap_send(&m->pc->img->tap, STAGE_FOLIO, "", m->inode->ino.v, pos, len, f->index);
+	write_copy(f, pos, src, 0, len);
 	return true;
 }
 
-static bool can_overwrite(const struct mapping *m, uint64_t pos, uint64_t len)
+static inline bool can_overwrite(const struct mapping *m, uint64_t pos, uint64_t len)
 {
-	unsigned bits = PAGE_BITS + m->pc->max_order;
-
-	return m->pc->overwrites && policy_delays(m->pc->policy) && pos + len <= m->inode->size &&
-	       pos >> bits == (pos + len - 1) >> bits;
+	return m->pc->overwrites && pos + len <= m->inode->size;
 }
 
 bool pc_overwrites_begin(struct ek_inode *inode)

@@ -100,6 +100,7 @@ struct pagecache {
 	uint64_t read_batches;       /* that were begun */
 	struct pc_faults faults;
 	struct pc_pace pace;
+	bool paced;            /* it is not all 0 */
 	struct flush_run *run; /* NULL without a pace */
 	uint32_t uncharged;    /* pages dirtied since the last throttle check */
 	int error;             /* first failed write of data since the last fsync that told it */

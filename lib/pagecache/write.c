@@ -27,15 +27,12 @@
 
 #define RETRIES_MAX 1000u /* of an end that copies nothing: Linux has no limit */
 
-#define WARM_PAGES \
-	4096u /* a file as large is still in the processor's cache when it is written again */
-
 /* ---- copy ---- */
 
-static void copy_bytes(bool warm, uint8_t *to, const uint8_t *from, uint64_t n)
+static void copy_bytes(const struct folio *f, uint8_t *to, const uint8_t *from, uint64_t n)
 {
-	if (warm)
-		memcpy(to, from, n);
+	if ((f->flags & FOLIO_DIRTY) != 0)
+		overwrite_bytes(f->map, to, from, n);
 	else
 		copy_past_cache(to, from, n);
 }
@@ -43,7 +40,6 @@ static void copy_bytes(bool warm, uint8_t *to, const uint8_t *from, uint64_t n)
 void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint64_t done,
 		uint64_t n)
 {
-	bool warm = (f->flags & FOLIO_DIRTY) != 0 && f->map->pages <= WARM_PAGES;
 	uint8_t *to = f->data + (pos - folio_pos(f));
 
 	if (src->ptr == NULL) {
@@ -51,13 +47,13 @@ void write_copy(struct folio *f, uint64_t pos, const struct pc_source *src, uint
 		return;
 	}
 	if (src->period == 0 || done + n <= src->period) {
-		copy_bytes(warm, to, src->ptr + done, n);
+		copy_bytes(f, to, src->ptr + done, n);
 		return;
 	}
 	while (n != 0) {
 		uint64_t at = done % src->period, piece = MIN(n, src->period - at);
 
-		copy_bytes(warm, to, src->ptr + at, piece);
+		copy_bytes(f, to, src->ptr + at, piece);
 		to += piece;
 		done += piece;
 		n -= piece;
@@ -215,9 +211,11 @@ static int write_folios(struct task *t, struct mapping *m, uint64_t pos, uint64_
 	return rc;
 }
 
-/* What is not only an overwrite: the bytes that were written, or an error when there are none. */
-static int64_t write_anew(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
-			  const struct pc_source *src)
+/* What is not only an overwrite: the bytes that were written, or an error when there are none.
+ * Out of line, or pc_write would make room for all of it before each small write. */
+static __attribute__((noinline)) int64_t write_anew(struct task *t, struct ek_inode *inode,
+						    uint64_t pos, uint64_t len,
+						    const struct pc_source *src)
 {
 	struct mapping *m = mapping_of(inode);
 	uint64_t done = 0;
@@ -240,7 +238,7 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 	int64_t done;
 	int rc;
 
-	if (overwrite_whole(inode, pos, len, src)) {
+	if (overwrite_again(inode, pos, len, src) || overwrite_whole(inode, pos, len, src)) {
 		done = (int64_t)len;
 		/* what it cannot write fsync will tell */
 		(void)balance_dirty(t, t->img->data.ctx, pages_of(len));

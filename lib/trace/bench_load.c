@@ -89,7 +89,7 @@ static int note_open(struct load *l, const struct op *o)
 
 static void note_call(struct load *l, const struct op *o)
 {
-	if (!l->measuring || (o->code != OP_READ && o->code != OP_WRITE))
+	if (!l->measuring)
 		return;
 	l->r.calls++;
 	if (o->code == OP_READ) {
@@ -112,18 +112,45 @@ static int tell(struct load *l, const struct op *o, int rc)
 			(unsigned long long)o->len, strerror(-rc));
 }
 
+static int run_op(struct load *l, const struct op *o)
+{
+	int rc = l->target->ops->tick(l->target, o->time);
+
+	if (rc == 0)
+		rc = l->target->ops->op(l->target, o);
+	return rc < 0 ? tell(l, o, rc) : 0;
+}
+
+static int tell_progress(struct load *l)
+{
+	struct ek_progress p = {"load", l->ops, 0, "ops"};
+
+	return ctx_progress(l->ctx, &p);
+}
+
+/* Workers end what comes before a mark. */
+static int one_mark(struct load *l, const struct op *o)
+{
+	int rc = l->target->ops->op(l->target, o);
+
+	if (rc < 0)
+		return tell(l, o, rc);
+	on_mark(l, o);
+	return 0;
+}
+
 static int one_op(struct load *l, const struct op *o)
 {
 	struct op first;
-	int rc = 0, made;
+	int rc, made;
 
-	if (o->code == OP_MARK) { /* workers end what comes before it */
-		rc = l->target->ops->op(l->target, o);
-		if (rc < 0)
-			return tell(l, o, rc);
-		on_mark(l, o);
-		return 0;
+	if (o->code == OP_READ || o->code == OP_WRITE) {
+		note_call(l, o);
+		rc = run_op(l, o);
+		return rc < 0 || ++l->ops % PROGRESS_STEP != 0 ? rc : tell_progress(l);
 	}
+	if (o->code == OP_MARK)
+		return one_mark(l, o);
 	made = note_open(l, o);
 	if (made < 0)
 		return made;
@@ -132,19 +159,8 @@ static int one_op(struct load *l, const struct op *o)
 		first.flags |= OPF_EXCL;
 		o = &first;
 	}
-	note_call(l, o);
-	rc = l->target->ops->tick(l->target, o->time);
-	if (rc == 0)
-		rc = l->target->ops->op(l->target, o);
-	if (rc < 0) {
-		l->nmade -= made > 0; /* not ours to remove */
-		return tell(l, o, rc);
-	}
-	if (++l->ops % PROGRESS_STEP == 0) {
-		struct ek_progress p = {"load", l->ops, 0, "ops"};
-
-		rc = ctx_progress(l->ctx, &p);
-	}
+	rc = run_op(l, o);
+	l->nmade -= rc < 0 && made > 0; /* not ours to remove */
 	return rc;
 }
 

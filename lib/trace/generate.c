@@ -30,6 +30,7 @@ struct generated {
 	uint64_t proc, step;       /* whose turn it is, and which of its steps */
 	uint64_t end;              /* of enum end */
 	uint64_t warm, setup;      /* steps that warm; those and the generator's that prepare */
+	uint64_t row;              /* items to come that are the next steps of the only process */
 };
 
 enum end { END_NONE, END_SYNC, END_CLOSE };
@@ -48,14 +49,6 @@ void gen_open(struct gen *g, struct op *o, uint32_t handle, const char *stem, ui
 		o->flags |= OPF_MODE;
 		o->mode = 0644;
 	}
-}
-
-void gen_io(struct op *o, enum op_code code, uint32_t handle, uint64_t off, uint64_t len)
-{
-	o->code = (uint8_t)code;
-	o->handle = handle;
-	o->off = off;
-	o->len = len;
 }
 
 void gen_fill(struct op *o, uint32_t handle, uint64_t k, uint64_t size)
@@ -132,6 +125,14 @@ static void make_step(struct generated *s)
 		gen_io(&s->op, OP_FTRUNCATE, handle, 0, 0);
 }
 
+/* How many items from next on are steps of the only process, with no mark between them. */
+static uint64_t row_from(const struct generated *s, uint64_t next)
+{
+	if (s->g.plan.procs != 1 || s->step <= s->warm)
+		return 0;
+	return next <= s->first ? s->first - next : s->setup + s->g.plan.steps - s->step;
+}
+
 /* Most ops are plain, and then the last one has nothing to be cleared. */
 static void make_op(struct generated *s)
 {
@@ -152,8 +153,18 @@ static void make_op(struct generated *s)
 		make_step(s);
 		s->proc = s->proc + 1 < p->procs ? s->proc + 1 : 0;
 		s->step += s->proc == 0;
+		s->row = row_from(s, s->at + 1);
 	}
 	s->at++;
+}
+
+/* The common item. */
+static void make_next(struct generated *s)
+{
+	s->row--;
+	s->at++;
+	s->op.time += s->g.ns;
+	s->g.is->step(&s->g, 0, s->step++ - s->warm, &s->op);
 }
 
 static int generated_next(struct op_source *base, const struct op **ret)
@@ -162,7 +173,10 @@ static int generated_next(struct op_source *base, const struct op **ret)
 
 	if (s->at == s->total)
 		return 0;
-	make_op(s);
+	if (s->row != 0 && s->op.plain)
+		make_next(s);
+	else
+		make_op(s);
 	*ret = &s->op;
 	return 1;
 }

@@ -113,7 +113,15 @@ static inline uint32_t gen_handle(uint64_t proc, uint64_t which)
 /* Of the file "/STEMnumber". */
 void gen_open(struct gen *g, struct op *o, uint32_t handle, const char *stem, uint64_t number,
 	      unsigned flags);
-void gen_io(struct op *o, enum op_code code, uint32_t handle, uint64_t off, uint64_t len);
+
+static inline void gen_io(struct op *o, enum op_code code, uint32_t handle, uint64_t off,
+			  uint64_t len)
+{
+	o->code = (uint8_t)code;
+	o->handle = handle;
+	o->off = off;
+	o->len = len;
+}
 
 /* Item i of a shuffle of n items that seed decides; n > 0, i < n. */
 uint64_t gen_shuffled(uint64_t i, uint64_t n, uint64_t seed);

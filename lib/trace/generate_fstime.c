@@ -70,19 +70,26 @@ static uint64_t in_pass(struct gen *g, uint64_t k)
 	return k - g->pass;
 }
 
-static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
+static void prepare(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 {
-	uint64_t n = g->plan.calls, len = g->v[BUFFER];
-	uint32_t f = gen_handle(proc, 0), t = gen_handle(proc, 1);
+	uint64_t n = g->plan.calls, len = g->v[BUFFER], first = opens(g);
 
-	if (k < opens(g)) {
-		gen_open(g, o, k == 0 ? f : t, k == 0 ? "fstime-f" : "fstime-g", proc,
+	if (k < first) {
+		gen_open(g, o, gen_handle(proc, k), k == 0 ? "fstime-f" : "fstime-g", proc,
 			 OPF_CREAT | OPF_TRUNC);
 		return;
 	}
+	k -= first;
+	gen_io(o, k < n ? OP_WRITE : OP_READ, gen_handle(proc, 0), k % n * len, len);
+}
+
+static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
+{
+	uint64_t len = g->v[BUFFER];
+	uint32_t f = gen_handle(proc, 0), t = gen_handle(proc, 1);
+
 	if (k < g->plan.setup) {
-		k -= opens(g);
-		gen_io(o, k < n ? OP_WRITE : OP_READ, f, k % n * len, len);
+		prepare(g, proc, k, o);
 		return;
 	}
 	k -= g->plan.setup;

@@ -26,15 +26,21 @@ static struct image_target *of(struct target *t)
 
 struct open_file *image_file(struct image_target *t, uint32_t handle)
 {
+	struct open_file **recent = &t->recent[handle % RECENT_FILES];
 	struct hash_node *n;
 
-	if (t->last != NULL && t->last->node.key == handle)
-		return t->last;
+	if (*recent != NULL && (*recent)->node.key == handle)
+		return *recent;
 	n = hash_find(&t->files, handle);
 	if (n == NULL)
 		return NULL;
-	t->last = hash_entry(n, struct open_file, node);
-	return t->last;
+	*recent = hash_entry(n, struct open_file, node);
+	return *recent;
+}
+
+void image_forget_recent(struct image_target *t)
+{
+	memset(t->recent, 0, sizeof(t->recent));
 }
 
 /* ---- data ---- */
@@ -249,7 +255,7 @@ static void close_files(struct image_target *t)
 	struct hash_node *n;
 	size_t at = 0;
 
-	t->last = NULL;
+	image_forget_recent(t);
 	while ((n = hash_pop(&t->files, &at)) != NULL)
 		image_close_file(t, hash_entry(n, struct open_file, node));
 }
@@ -260,7 +266,7 @@ static void forget_files(struct image_target *t)
 	struct hash_node *n;
 	size_t at = 0;
 
-	t->last = NULL;
+	image_forget_recent(t);
 	while ((n = hash_pop(&t->files, &at)) != NULL)
 		free(hash_entry(n, struct open_file, node));
 }
@@ -421,6 +427,7 @@ int target_open_image(const char *path, const struct ek_replay_options *opt, str
 	if (t->pattern != NULL && t->copy != NULL) {
 		for (unsigned i = 0; i < PATTERN_BYTES; i++)
 			t->pattern[i] = (uint8_t)i;
+		t->any = (struct pc_source){t->pattern, PATTERN_BYTES};
 		rc = set_policy(t, opt, d);
 		if (rc == 0)
 			rc = open_dev(t, path, (opt->flags & EK_REPLAY_DRY_RUN) != 0, d);

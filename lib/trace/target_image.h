@@ -13,6 +13,7 @@
 
 /* Bytes of ops whose payload was not recorded: 00 01 .. ff, many times, so that a copy is long. */
 #define PATTERN_BYTES 16384u
+#define RECENT_FILES  4u
 #define COPY_BYTES    65536u /* a pipe's worth: what one step of copy_file_range moves */
 
 /* An open file of the trace. */
@@ -33,14 +34,15 @@ struct image_target {
 	struct pagecache *pc;
 	struct task task;
 	struct hash files;
-	struct open_file *last; /* used last */
-	struct hash links;      /* initial files by recorded inode number, until the first op */
-	struct hash written;    /* files that were open for writing */
+	struct open_file *recent[RECENT_FILES]; /* by handle: those that were used last */
+	struct hash links;   /* initial files by recorded inode number, until the first op */
+	struct hash written; /* files that were open for writing */
 	struct target_extents extents;
 	struct counters base; /* at begin() */
 	struct counters result;
-	uint8_t *pattern; /* PATTERN_BYTES */
-	uint8_t *copy;    /* buffer of copies */
+	uint8_t *pattern;            /* PATTERN_BYTES */
+	struct pc_source any, given; /* the pattern; the bytes of a write that has its own */
+	uint8_t *copy;               /* buffer of copies */
 	struct ek_time start;
 	uint64_t now_ns, next_tick;
 	struct policy policy;
@@ -57,6 +59,8 @@ struct image_target {
 };
 
 struct open_file *image_file(struct image_target *t, uint32_t handle);
+/* Before a file is closed. */
+void image_forget_recent(struct image_target *t);
 
 /* The clock reaches ns after the trace's start, if it has not; no timer is looked at. */
 void image_set_clock(struct image_target *t, uint64_t ns);

@@ -42,17 +42,20 @@ static unsigned sync_flags(const struct open_file *f, const struct op *o)
 int image_op_write(struct image_target *t, const struct op *o)
 {
 	struct open_file *f = image_file(t, o->handle);
-	struct pc_source src;
+	const struct pc_source *src = &t->any;
 	int64_t n;
 
 	if (f == NULL)
 		return -EBADF;
-	src = image_source(t, o);
+	if (o->data_kind != DATA_NONE) {
+		t->given = image_source(t, o);
+		src = &t->given;
+	}
 	if (f->direct || (o->flags & OPF_DIRECT) != 0)
-		n = pc_direct_write(&t->task, f->inode, o->off, o->len, &src, sync_flags(f, o));
+		n = pc_direct_write(&t->task, f->inode, o->off, o->len, src, sync_flags(f, o));
 	else
-		n = pc_write(&t->task, f->inode, o->off, o->len, &src, sync_flags(f, o));
-	return short_write(t, o, n);
+		n = pc_write(&t->task, f->inode, o->off, o->len, src, sync_flags(f, o));
+	return n == (int64_t)o->len ? 0 : short_write(t, o, n);
 }
 
 /* Past the cache, in pieces of the copy buffer; the bytes go nowhere. */

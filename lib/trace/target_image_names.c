@@ -136,7 +136,7 @@ int image_op_close(struct image_target *t, const struct op *o)
 	if (f == NULL)
 		return -EBADF;
 	hash_remove(&t->files, &f->node);
-	t->last = NULL;
+	image_forget_recent(t);
 	image_close_file(t, f);
 	return 0;
 }
