@@ -14,80 +14,12 @@
 #include "base/check.h"
 #include "base/escape.h"
 #include "base/mem.h"
+#include "tree/gather_impl.h"
 
 /* Seconds that 34 bits with a bias hold, and those of inodes without the extra bits. */
 #define TIME_MIN      (-2147483648ll)
 #define TIME_MAX      15032385535ll
 #define TIME_MAX_SLIM 2147483647ll
-
-static struct gather_node *node_of(struct build_inode *i)
-{
-	return container_of(i, struct gather_node, i);
-}
-
-static int refuse(struct gather *g, int rc, const char *path, const char *why)
-{
-	char shown[200];
-
-	return diag_set(g->diag, rc, "refused: '%s': %s",
-			escape_to(shown, sizeof(shown), path, strlen(path)), why);
-}
-
-/* ---- names ---- */
-
-static uint64_t key_of(const struct gather *g, const struct build_inode *dir, const char *name,
-		       size_t len)
-{
-	return hash_seeded(g->secret ^ (uint64_t)(uintptr_t)dir, name, len);
-}
-
-static struct build_name *find(struct gather *g, const struct build_inode *dir, const char *name,
-			       size_t len)
-{
-	uint64_t key = key_of(g, dir, name, len);
-
-	for (struct hash_node *n = hash_find(&g->names, key); n != NULL; n = n->next) {
-		struct build_name *x = hash_entry(n, struct build_name, node);
-
-		if (x->dir == dir && x->len == len && memcmp(x->name, name, len) == 0)
-			return x;
-	}
-	return NULL;
-}
-
-static struct gather_node *new_node(struct gather *g, uint32_t mode)
-{
-	struct gather_node *n = arena_take(&g->memory, sizeof(*n));
-
-	if (n == NULL)
-		return NULL;
-	n->i.mode = mode;
-	n->source = g->source;
-	n->i.atime = n->i.mtime = n->i.ctime = n->i.crtime = g->now;
-	n->next_made = g->made;
-	g->made = n;
-	return n;
-}
-
-static int add_name(struct gather *g, struct build_inode *dir, const char *name, size_t len,
-		    struct gather_node *node)
-{
-	struct build_name *x = arena_take(&g->memory, sizeof(*x) + len + 1);
-
-	if (x == NULL ||
-	    mem_grow((void **)&dir->names, &dir->names_cap, (size_t)dir->nnames + 1, sizeof(x)) < 0)
-		return diag_set(g->diag, -ENOMEM, "out of memory for the tree");
-	x->dir = dir;
-	x->inode = &node->i;
-	x->len = (uint8_t)len;
-	memcpy(x->name, name, len);
-	dir->names[dir->nnames++] = x;
-	hash_insert(&g->names, &x->node, key_of(g, dir, name, len));
-	node->names++;
-	if (S_ISDIR(node->i.mode))
-		node->i.parent = dir;
-	return 0;
-}
 
 /* ---- replacing ---- */
 
@@ -95,11 +27,12 @@ static int add_name(struct gather *g, struct build_inode *dir, const char *name,
  * stays in its folder's row without an inode until gather_finish. */
 static int drop_name(struct gather *g, struct build_name *x)
 {
-	struct gather_node *n = node_of(x->inode);
+	struct gather_node *n = gather_node_of(x->inode);
 	int rc = 0;
 
 	hash_remove(&g->names, &x->node);
 	x->inode = NULL;
+	g->parent.dir = NULL;
 	if (--n->names != 0)
 		return 0;
 	for (uint32_t i = 0; i < n->i.nnames && rc == 0; i++) {
@@ -116,16 +49,16 @@ static int drop_name(struct gather *g, struct build_name *x)
 static int make_way(struct gather *g, const struct tree_source *s, const struct tree_entry *e,
 		    struct build_name *x)
 {
-	struct gather_node *old = node_of(x->inode);
+	struct gather_node *old = gather_node_of(x->inode);
 	bool both = S_ISDIR(old->i.mode) && S_ISDIR(e->mode) && e->link == NULL;
 	bool again = old->source == g->source && !old->implied;
 
 	if (again && s->strict)
-		return refuse(g, -EEXIST, e->path, "it is there already");
+		return gather_refuse(g, -EEXIST, e->path, "it is there already");
 	if (both)
 		return 0;
 	if (old->source == g->source && (S_ISDIR(old->i.mode) || S_ISDIR(e->mode)))
-		return refuse(g, -EEXIST, e->path, "it is there already, as something else");
+		return gather_refuse(g, -EEXIST, e->path, "it is there already, as something else");
 	return drop_name(g, x);
 }
 
@@ -165,8 +98,8 @@ static int check_entry(struct gather *g, const struct tree_entry *e)
 			return rc;
 	}
 	if (target == 0 || target >= build_block_size(g->b))
-		return refuse(g, -ENAMETOOLONG, e->path,
-			      "the target of the link is empty or does not fit a block");
+		return gather_refuse(g, -ENAMETOOLONG, e->path,
+				     "the target of the link is empty or does not fit a block");
 	return 0;
 }
 
@@ -204,81 +137,31 @@ static int set_attributes(struct gather *g, struct gather_node *n, const struct 
 	return 0;
 }
 
-/* ---- paths ---- */
-
-/* The folder that holds the last part of path, with folders on the way that no entry told of. */
-static int find_parent(struct gather *g, const char *path, struct build_inode **ret,
-		       const char **name)
-{
-	struct build_inode *dir = &g->root->i;
-	const char *slash;
-
-	for (; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
-		size_t len = (size_t)(slash - path);
-		struct build_name *x = find(g, dir, path, len);
-
-		if (x == NULL) {
-			struct gather_node *n = new_node(g, S_IFDIR | 0755);
-			int rc = n == NULL ? -ENOMEM : add_name(g, dir, path, len, n);
-
-			if (rc < 0)
-				return rc;
-			n->implied = true;
-			dir = &n->i;
-			continue;
-		}
-		if (!S_ISDIR(x->inode->mode))
-			return refuse(g, -ENOTDIR, path, "it lies below what is no folder");
-		dir = x->inode;
-	}
-	*ret = dir;
-	*name = path;
-	return 0;
-}
-
-static struct build_name *find_path(struct gather *g, const char *path)
-{
-	struct build_inode *dir = &g->root->i;
-	struct build_name *x = NULL;
-
-	while (*path != '\0') {
-		size_t len = strcspn(path, "/");
-
-		if (x != NULL)
-			dir = x->inode;
-		x = find(g, dir, path, len);
-		if (x == NULL)
-			return NULL;
-		path += len + (path[len] == '/');
-	}
-	return x;
-}
-
 /* ---- entries ---- */
 
 static int add_link(struct gather *g, const struct tree_source *s, const struct tree_entry *e,
 		    struct gather_node **ret)
 {
-	struct build_name *first = find_path(g, e->link), *x;
-	struct gather_node *target = first != NULL ? node_of(first->inode) : NULL;
+	struct build_name *first = gather_path(g, e->link), *x;
+	struct gather_node *target = first != NULL ? gather_node_of(first->inode) : NULL;
 	struct build_inode *dir;
 	const char *name;
 	int rc;
 
 	if (target == NULL || S_ISDIR(target->i.mode))
-		return refuse(g, -ENOENT, e->path,
-			      target == NULL
-				  ? "the file it is another name of did not come before it"
-				  : "it would be another name of a folder");
-	rc = find_parent(g, e->path, &dir, &name);
-	x = rc == 0 ? find(g, dir, name, strlen(name)) : NULL;
+		return gather_refuse(g, -ENOENT, e->path,
+				     target == NULL
+					 ? "the file it is another name of did not come before it"
+					 : "it would be another name of a folder");
+	rc = gather_parent(g, e->path, &dir, &name);
+	x = rc == 0 ? gather_find(g, dir, name, strlen(name)) : NULL;
 	if (x == first)
 		return 0;
 	target->names++; /* it stays when its other names go with a folder of this name */
 	if (x != NULL)
 		rc = make_way(g, s, e, x);
 	if (rc == 0)
-		rc = add_name(g, dir, name, strlen(name), target);
+		rc = gather_name(g, dir, name, strlen(name), target);
 	target->names--;
 	if (rc == 0 && e->has_contents && e->size != 0 && !target->has_contents &&
 	    S_ISREG(target->i.mode)) {
@@ -295,23 +178,23 @@ static int add_inode(struct gather *g, const struct tree_source *s, const struct
 	struct build_name *x;
 	struct gather_node *n;
 	const char *name;
-	int rc = find_parent(g, e->path, &dir, &name);
+	int rc = gather_parent(g, e->path, &dir, &name);
 
 	if (rc < 0)
 		return rc;
-	x = find(g, dir, name, strlen(name));
+	x = gather_find(g, dir, name, strlen(name));
 	if (x != NULL) {
 		rc = make_way(g, s, e, x);
-		x = rc == 0 ? find(g, dir, name, strlen(name)) : NULL;
+		x = rc == 0 ? gather_find(g, dir, name, strlen(name)) : NULL;
 	}
 	if (rc < 0)
 		return rc;
 	if (x != NULL)
-		return set_attributes(g, node_of(x->inode), e);
-	n = new_node(g, e->mode);
+		return set_attributes(g, gather_node_of(x->inode), e);
+	n = gather_node(g, e->mode);
 	rc = n == NULL ? -ENOMEM : set_attributes(g, n, e);
 	if (rc == 0)
-		rc = add_name(g, dir, name, strlen(name), n);
+		rc = gather_name(g, dir, name, strlen(name), n);
 	if (rc == 0 && S_ISREG(e->mode)) {
 		n->i.size = e->size;
 		if (e->size != 0)
@@ -327,7 +210,7 @@ int gather_add(struct gather *g, const struct tree_source *s, const struct tree_
 
 	*ret = NULL;
 	if (*e->path == '\0' && (e->link != NULL || !S_ISDIR(e->mode)))
-		return refuse(g, -ENOTDIR, s->name, "the start of the tree is no folder");
+		return gather_refuse(g, -ENOTDIR, s->name, "the start of the tree is no folder");
 	if (e->link != NULL)
 		return add_link(g, s, e, ret);
 	rc = check_entry(g, e);
@@ -338,7 +221,7 @@ int gather_add(struct gather *g, const struct tree_source *s, const struct tree_
 
 int gather_drop(struct gather *g, const char *path)
 {
-	struct build_name *x = find_path(g, path);
+	struct build_name *x = gather_path(g, path);
 
 	return x != NULL ? drop_name(g, x) : 0;
 }
@@ -346,7 +229,7 @@ int gather_drop(struct gather *g, const char *path)
 int gather_begin(struct gather *g)
 {
 	g->secret = hash_seed();
-	g->root = new_node(g, S_IFDIR | 0755);
+	g->root = gather_node(g, S_IFDIR | 0755);
 	if (g->root == NULL)
 		return diag_set(g->diag, -ENOMEM, "out of memory for the tree");
 	g->root->names = 1;
@@ -356,7 +239,7 @@ int gather_begin(struct gather *g)
 
 int gather_lost_found(struct gather *g, uint32_t blocks, struct build_inode **ret)
 {
-	struct build_name *x = find(g, &g->root->i, "lost+found", 10);
+	struct build_name *x = gather_find(g, &g->root->i, "lost+found", 10);
 	struct gather_node *n;
 	int rc;
 
@@ -366,8 +249,8 @@ int gather_lost_found(struct gather *g, uint32_t blocks, struct build_inode **re
 			(*ret)->min_blocks = blocks;
 		return 0;
 	}
-	n = new_node(g, S_IFDIR | 0700);
-	rc = n == NULL ? -ENOMEM : add_name(g, &g->root->i, "lost+found", 10, n);
+	n = gather_node(g, S_IFDIR | 0700);
+	rc = n == NULL ? -ENOMEM : gather_name(g, &g->root->i, "lost+found", 10, n);
 	if (rc == 0) {
 		n->i.min_blocks = blocks;
 		*ret = &n->i;
@@ -421,7 +304,7 @@ int gather_finish(struct gather *g)
 			continue;
 		tidy(dir);
 		for (uint32_t k = 0; k < dir->nnames && rc == 0; k++) {
-			struct gather_node *n = node_of(dir->names[k]->inode);
+			struct gather_node *n = gather_node_of(dir->names[k]->inode);
 
 			if (n->source != UINT32_MAX) {
 				n->source = UINT32_MAX; /* listed */
@@ -442,5 +325,6 @@ void gather_end(struct gather *g)
 	}
 	arena_end(&g->memory);
 	hash_free(&g->names);
+	free(g->parent.path);
 	free(g->list);
 }

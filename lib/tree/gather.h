@@ -29,6 +29,11 @@ struct gather {
 	struct hash names;
 	uint64_t secret; /* of their keys: names come from whoever made an archive */
 	struct gather_node *root, *made; /* made: all of them, for what else they own */
+	struct {
+		struct build_inode *dir; /* NULL: none */
+		char *path;
+		size_t len, cap;
+	} parent; /* of the last entry: most have the same as the one before */
 	unsigned source;                 /* the number of the current source */
 	struct build_inode **list;       /* after gather_finish: folders before what is in them */
 	uint32_t n;
