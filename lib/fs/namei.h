@@ -27,6 +27,11 @@ int path_walk(struct task *t, const char *path, unsigned flags, struct ek_inode 
 int path_parent(struct task *t, const char *path, struct ek_inode **dir, const char **name,
 		uint32_t *len);
 
+/* The same of a name that is missing at the end of path, behind links that lead there: its folder
+ * and a copy of it.  -EEXIST when nothing is missing, else the error of path_walk. */
+int path_missing(struct task *t, const char *path, struct ek_inode **dir, char name[256],
+		 uint32_t *len);
+
 int fs_create(struct task *t, struct ek_inode *dir, const char *name, uint32_t len, uint16_t mode,
 	      struct ek_inode **ret);
 /* A nameless file on the orphan list (O_TMPFILE). */

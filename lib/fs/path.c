@@ -23,6 +23,8 @@ struct walk {
 	const char *rest, *end; /* what is left: of the caller's path, or in buf */
 	char *buf; /* NULL until a link is met; PATH_LIMIT bytes, filled from the end */
 	unsigned links;
+	const char *missing; /* the last name, which its folder has not; NULL: another error */
+	uint32_t nmissing;
 };
 
 static int step_into(struct task *t, struct walk *w, const char *name, uint32_t len,
@@ -113,6 +115,10 @@ static int step(struct task *t, struct walk *w, unsigned flags)
 	if (len > NAME_MAX_BYTES)
 		return -ENAMETOOLONG;
 	rc = step_into(t, w, name, (uint32_t)len, &next);
+	if (rc == -ENOENT && skip_slashes(w->rest, w->end) == w->end) {
+		w->missing = name;
+		w->nmissing = (uint32_t)len;
+	}
 	if (rc < 0)
 		return rc;
 	if (S_ISLNK(next->rec.mode) &&
@@ -126,29 +132,63 @@ static int step(struct task *t, struct walk *w, unsigned flags)
 	return 1;
 }
 
-static int walk(struct task *t, const char *path, size_t len, unsigned flags, struct ek_inode **ret)
+/* Goes to the end; walk_end() releases *w. */
+static int walk(struct task *t, struct walk *w, const char *path, size_t len, unsigned flags)
 {
-	struct walk w = {.rest = path, .end = path + len};
 	int rc;
 
+	*w = (struct walk){.rest = path, .end = path + len};
 	if (len + 1 > PATH_LIMIT)
 		return -ENAMETOOLONG;
-	rc = inode_get(t->img, (ek_inum){INUM_ROOT}, &w.at);
+	rc = inode_get(t->img, (ek_inum){INUM_ROOT}, &w->at);
 	if (rc < 0)
 		return rc;
-	while ((rc = step(t, &w, flags)) == 1)
+	while ((rc = step(t, w, flags)) == 1)
 		continue;
+	return rc;
+}
+
+/* Where it came to is the caller's, unless ret is NULL. */
+static void walk_end(struct task *t, struct walk *w, struct ek_inode **ret)
+{
+	free(w->buf);
+	if (ret != NULL)
+		*ret = w->at;
+	else if (w->at != NULL)
+		inode_put(t, w->at);
+}
+
+static int walk_bytes(struct task *t, const char *path, size_t len, unsigned flags,
+		      struct ek_inode **ret)
+{
+	struct walk w;
+	int rc = walk(t, &w, path, len, flags);
+
+	walk_end(t, &w, rc == 0 ? ret : NULL);
+	return rc;
+}
+
+int path_missing(struct task *t, const char *path, struct ek_inode **dir, char name[256],
+		 uint32_t *len)
+{
+	struct walk w;
+	int rc = walk(t, &w, path, strlen(path), 0);
+
 	if (rc == 0)
-		*ret = w.at;
-	else
-		inode_put(t, w.at);
-	free(w.buf);
+		rc = -EEXIST;
+	if (w.missing != NULL) {
+		memcpy(name, w.missing, w.nmissing);
+		name[w.nmissing] = '\0';
+		*len = w.nmissing;
+		rc = 0;
+	}
+	walk_end(t, &w, rc == 0 ? dir : NULL);
 	return rc;
 }
 
 int path_walk(struct task *t, const char *path, unsigned flags, struct ek_inode **ret)
 {
-	return walk(t, path, strlen(path), flags, ret);
+	return walk_bytes(t, path, strlen(path), flags, ret);
 }
 
 int path_parent(struct task *t, const char *path, struct ek_inode **dir, const char **name,
@@ -166,7 +206,7 @@ int path_parent(struct task *t, const char *path, struct ek_inode **dir, const c
 		return -ENAMETOOLONG;
 	if (end == start || name_is_dots(path + start, end - start))
 		return -EINVAL;
-	rc = walk(t, path, start, 0, dir);
+	rc = walk_bytes(t, path, start, 0, dir);
 	if (rc < 0)
 		return rc;
 	if (!inode_is_dir(*dir)) {

@@ -64,6 +64,21 @@ static int open_new(struct image_target *t, const struct op *o, struct ek_inode 
 	return rc;
 }
 
+/* A link in the last place that leads to no file makes it where it leads. */
+static int open_linked(struct image_target *t, const struct op *o, struct ek_inode **ret)
+{
+	struct ek_inode *dir;
+	char name[256];
+	uint32_t len;
+	int rc = path_missing(&t->task, o->path.p, &dir, name, &len);
+
+	if (rc < 0)
+		return rc;
+	rc = fs_create(&t->task, dir, name, len, mode_of(t, o), ret);
+	inode_put(&t->task, dir);
+	return rc;
+}
+
 /* Behind a device node or a FIFO is no byte of the image, and links are not followed to the end
  * only when the trace asked for that.  The folder target answers the same. */
 static int may_open(const struct ek_inode *inode, const struct op *o)
@@ -84,6 +99,8 @@ static int open_inode(struct image_target *t, const struct op *o, struct ek_inod
 	if (rc != 0)
 		return MIN(rc, 0);
 	rc = open_existing(t, o, ret);
+	if (rc == -ENOENT && (o->flags & (OPF_CREAT | OPF_EXCL)) == OPF_CREAT)
+		return open_linked(t, o, ret);
 	if (rc < 0)
 		return rc;
 	rc =

@@ -300,6 +300,38 @@ hostile() {
 	[[ $out =~ failed.*open\ +6 ]]
 }
 
+@test "a file opened to be made through links that lead to none is made where they lead" {
+	make_image a.img 16M
+	mkdir folder
+	cat >t.wtr <<-'END'
+		#wtrace 1
+		%ops
+		1 1 mkdir /d 755
+		2 1 symlink d/far /first
+		3 1 symlink ../there /d/far
+		4 1 open h1 /first w flags=creat
+		5 1 write h1 0 10
+		6 1 close h1
+		7 1 symlink none /one
+		8 1 open h2 /one w flags=creat,excl
+		9 1 open h3 /one w flags=creat,nofollow
+		10 1 symlink gone/x /two
+		11 1 open h4 /two w flags=creat
+		12 1 symlink self /self
+		13 1 open h5 /self w flags=creat
+	END
+	x 0 replay t.wtr a.img
+	[[ $out =~ failed.*open\ +4 ]]
+	clean a.img
+	x 0 replay t.wtr dir:folder
+	[[ $out =~ failed.*open\ +4 ]]
+	x 0 get -R a.img:/ ours
+	rm -rf ours/lost+found
+	diff -r --no-dereference folder ours
+	equal "$(stat -c %s ours/there)" 10
+	[ ! -e ours/none ]
+}
+
 @test "what is deleted when nobody knows the time has a time of deletion" {
 	cat >t.wtr <<-'END'
 		#wtrace 1
