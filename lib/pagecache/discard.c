@@ -61,7 +61,7 @@ static void discard_part(struct folio *f, uint64_t from, uint64_t to)
 	struct pagecache *pc = f->map->pc;
 
 	if ((f->flags & FOLIO_READING) != 0)
-		reads_wait_for(pc, f);
+		(void)reads_wait_for(pc, f); /* where that fails the next call does too */
 	if (f->writes != 0)
 		pc_wait(pc); /* an error is told to whoever waits for the data */
 	if (f->data != NULL)

@@ -213,8 +213,10 @@ int backing_restore(struct task *t, struct folio *f, bool contents);
 
 static inline int folio_back(struct task *t, struct folio *f, bool contents)
 {
-	if ((f->flags & FOLIO_READING) != 0)
-		reads_wait_for(f->map->pc, f);
+	int rc = (f->flags & FOLIO_READING) != 0 ? reads_wait_for(f->map->pc, f) : 0;
+
+	if (rc < 0)
+		return rc;
 	return f->data != NULL ? 0 : backing_restore(t, f, contents);
 }
 

@@ -72,10 +72,13 @@ static struct read_batch *older(const struct pagecache *pc)
 	return a == NULL || (b != NULL && b->number < a->number) ? b : a;
 }
 
-void reads_wait_for(struct pagecache *pc, const struct folio *f)
+int reads_wait_for(struct pagecache *pc, const struct folio *f)
 {
-	while ((f->flags & FOLIO_READING) != 0 && dev_reap(pc->img->dev, 1) >= 0)
-		continue;
+	int rc = 0;
+
+	while ((f->flags & FOLIO_READING) != 0 && rc >= 0)
+		rc = dev_reap(pc->img->dev, 1);
+	return MIN(rc, 0);
 }
 
 void reads_wait(struct pagecache *pc)

@@ -27,8 +27,9 @@ int reads_add(struct read_batch *b, uint64_t at, const struct iovec *iov, unsign
  * up to date, unless something failed: whoever comes to them then reads again, and hears of it. */
 void reads_send(struct read_batch *b, struct mapping *m, uint32_t page, uint32_t n, int error);
 
-/* Waits until the device is done with the folio, or with all. */
-void reads_wait_for(struct pagecache *pc, const struct folio *f);
+/* Waits until the device is done with the folio, or with all.  An error is that of the waiting: the
+ * folio is still the device's. */
+int reads_wait_for(struct pagecache *pc, const struct folio *f);
 void reads_wait(struct pagecache *pc);
 
 /* Waits, and frees the batches. */
