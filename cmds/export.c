@@ -88,6 +88,22 @@ static int output_open(struct run *run, const struct export_opts *o, struct outp
 	return temp_open(run, o->to, out);
 }
 
+/* As renameat2 with RENAME_NOREPLACE, also on file systems that know no flags of it. */
+static int rename_anew(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if ((errno != EINVAL && errno != ENOSYS) || link(from, to) < 0)
+		return -1;
+	return unlink(from);
+}
+
+/* A name that was free when the work began may be somebody's when it is done. */
+static int output_place(const struct export_opts *o, const struct output *out)
+{
+	return o->force ? rename(out->temp, o->to) : rename_anew(out->temp, o->to);
+}
+
 static int output_close(struct run *run, const struct export_opts *o, struct output *out, int code)
 {
 	bool good = code == EXIT_DONE || code == EXIT_SKIPPED;
@@ -96,7 +112,7 @@ static int output_close(struct run *run, const struct export_opts *o, struct out
 		code = fail(run, EXIT_HOST, "%s: %s", o->to, strerror(errno));
 		good = false;
 	}
-	if (out->temp != NULL && good && rename(out->temp, o->to) < 0) {
+	if (out->temp != NULL && good && output_place(o, out) < 0) {
 		code = fail(run, EXIT_HOST, "%s: %s", o->to, strerror(errno));
 		good = false;
 	}

@@ -28,11 +28,20 @@ static int fill(struct ek_inode *inode, const struct ek_stat *st, int fd, unsign
 	return rc;
 }
 
-/* linkat and rename both leave a name that is taken alone unless told otherwise. */
+/* Leaves a name that is taken alone, also on file systems that know no flags of a rename. */
+static int place_anew(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if ((errno != EINVAL && errno != ENOSYS) || link(from, to) < 0)
+		return -errno;
+	return unlink(from) < 0 ? -errno : 0;
+}
+
 static int place(const char *from, const char *to, unsigned flags)
 {
 	if ((flags & EK_EXPORT_REPLACE) == 0)
-		return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
+		return place_anew(from, to);
 	return rename(from, to) < 0 ? -errno : 0;
 }
 

@@ -172,3 +172,23 @@ full_image() {
 	x 0 export -f -o a.tar a.img
 	equal "$(ls)" "$(printf '%s\n' a.img a.tar t)"
 }
+
+@test "a file that somebody makes while an archive is written is not written over" {
+	mkdir t
+	head -c 8M /dev/urandom >t/f
+	x 0 create --size auto --from t a.img
+	x_bg() { "$EXTKIT" export --compress gzip a.img -o a.tar 2>said; }
+	x_bg 3>&- &
+	for _ in $(seq 2000); do
+		compgen -G 'a.tar.*' >/dev/null && break
+		sleep 0.002
+	done
+	compgen -G 'a.tar.*'
+	echo mine >a.tar
+	code=0
+	wait $! || code=$?
+	equal "$code" 7
+	has "$(cat said)" "a.tar: File exists"
+	equal "$(cat a.tar)" mine
+	equal "$(echo a.tar*)" a.tar
+}
