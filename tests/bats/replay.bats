@@ -112,6 +112,17 @@ hostile() {
 	END
 }
 
+@test "a read behind the end of every file reads nothing, whatever a trace is replayed on" {
+	make_image a.img 16M
+	mkdir folder store
+	hostile $'1 1 open h1 /a rw flags=creat\n2 1 read h1 9223372036854775800 100
+3 1 read h1 9223372036854775807 9223372036854775807'
+	for onto in a.img dir:folder region:store; do
+		x 0 replay h.wtr "$onto"
+		[[ $out != *failed* ]]
+	done
+}
+
 @test "what fails in a replay only is counted and listed" {
 	make_image a.img 64M
 	hostile $'1 1 mkdir /d 0755\n2 1 mkdir /d 0755\n3 1 unlink /gone'
