@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
-#include "base/crc.h"
 #include "base/escape.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -41,6 +40,7 @@ struct side_files {
 	struct label *labels;
 	size_t nlabels, labels_cap;
 	struct hash rows;
+	uint64_t secret; /* of their keys */
 	struct str path; /* scratch */
 	struct diag *diag;
 	const char *file; /* the one that is read */
@@ -62,9 +62,14 @@ static int no_memory(struct side_files *s)
 
 /* ---- rows by path ---- */
 
+static uint64_t key_of(const struct side_files *s, const char *path)
+{
+	return hash_seeded(s->secret, path, strlen(path));
+}
+
 static struct row *find_row(struct side_files *s, const char *path)
 {
-	uint64_t key = crc32c(0, path, strlen(path));
+	uint64_t key = key_of(s, path);
 
 	for (struct hash_node *n = hash_find(&s->rows, key); n != NULL; n = n->next) {
 		struct row *r = hash_entry(n, struct row, node);
@@ -94,7 +99,7 @@ static int need_row(struct side_files *s, const char *raw, struct row **ret)
 		free(r);
 		return 0;
 	}
-	hash_insert(&s->rows, &r->node, crc32c(0, r->path, strlen(r->path)));
+	hash_insert(&s->rows, &r->node, key_of(s, r->path));
 	*ret = r;
 	return 0;
 }
@@ -333,6 +338,7 @@ int side_open(const char *contexts, const char *xattrs, const char *config, stru
 	if (s == NULL)
 		return diag_set(d, -ENOMEM, "out of memory for options");
 	s->diag = d;
+	s->secret = hash_seed();
 	if (contexts != NULL)
 		rc = read_lines(s, contexts, context_line, NULL);
 	if (rc == 0 && config != NULL)
