@@ -178,6 +178,7 @@ static int compile(struct side_files *s, const char *pattern, regex_t *re)
 static int context_line(struct side_files *s, char *line, void *ctx)
 {
 	char *pattern = next_word(&line), *second = next_word(&line), *third = next_word(&line);
+	bool labels = strcmp(*third != '\0' ? third : second, "<<none>>") != 0;
 	struct label l = {0};
 	int rc = 0;
 
@@ -193,9 +194,9 @@ static int context_line(struct side_files *s, char *line, void *ctx)
 		rc = compile(s, pattern, &l.re);
 	if (rc < 0)
 		return rc;
-	if (strcmp(second, "<<none>>") != 0)
-		l.text = strdup(second);
-	if (mem_grow((void **)&s->labels, &s->labels_cap, s->nlabels + 1, sizeof(l)) < 0) {
+	l.text = labels ? strdup(second) : NULL;
+	if ((labels && l.text == NULL) ||
+	    mem_grow((void **)&s->labels, &s->labels_cap, s->nlabels + 1, sizeof(l)) < 0) {
 		regfree(&l.re);
 		free(l.text);
 		return no_memory(s);
