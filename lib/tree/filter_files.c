@@ -283,15 +283,18 @@ static int xattr_line(struct side_files *s, char *line, void *ctx)
 /* The revision 2 form, all of it permitted and effective. */
 static int set_capabilities(struct side_files *s, struct row *row, const char *text)
 {
+	le32 v[5] = {le32_make(0x02000001)};
+	unsigned long long mask;
 	char *end;
-	unsigned long long mask = strtoull(text, &end, 0);
-	le32 v[5] = {le32_make(0x02000001), le32_make((uint32_t)mask), le32_make(0),
-		     le32_make((uint32_t)(mask >> 32)), le32_make(0)};
 
-	if (end == text || *end != '\0')
+	errno = 0;
+	mask = strtoull(text, &end, 0);
+	if (errno != 0 || end == text || *end != '\0' || *text == '-')
 		return bad(s, "capabilities", text);
 	if (mask == 0)
 		return 0;
+	v[1] = le32_make((uint32_t)mask);
+	v[3] = le32_make((uint32_t)(mask >> 32));
 	return xattr_list_set(&row->xattrs, "security.capability", v, sizeof(v));
 }
 

@@ -199,3 +199,12 @@ with open("t/pieces", "wb") as f:
 		clean a.img
 	done
 }
+
+@test "capabilities that no inode can hold are refused with their line" {
+	mkdir t
+	for mask in -1 0x10000000000000000 99999999999999999999 2x ''; do
+		printf 'a 0 0 0755\nb 0 0 0755 capabilities=%s\n' "$mask" >config
+		x 2 create --size auto --from t --fs-config config a.img
+		has "$err" "config: line 2: capabilities: '$mask'"
+	done
+}
