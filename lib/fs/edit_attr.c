@@ -11,7 +11,9 @@
 #include "extkit/inode.h"
 #include "fs/credits.h"
 #include "fs/edit_impl.h"
+#include "fs/inline.h"
 #include "fs/inode.h"
+#include "fs/map.h"
 #include "fs/namei.h"
 #include "fs/session.h"
 #include "fs/xattr.h"
@@ -182,7 +184,7 @@ int ek_inode_set(struct ek_inode *inode, const struct ek_attr *attr)
 		rc = edit_set(t, inode, &a);
 	if (h != NULL)
 		rc = handle_end(h, rc);
-	return session_end(img, rc, "cannot change", "an inode");
+	return session_end_on(inode, rc, "cannot change");
 }
 
 uint32_t ek_flags_settable(void)
@@ -199,7 +201,44 @@ int ek_inode_set_size(struct ek_inode *inode, uint64_t size)
 
 	if (rc == 0)
 		rc = inode_set_size(t, inode, size);
-	return session_end(inode->img, rc, "cannot set the size", "an inode");
+	return session_end_on(inode, rc, "cannot set the size");
+}
+
+/* Blocks of [off, off + len) that have no place. */
+static int count_holes(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t len,
+		       uint64_t *ret)
+{
+	unsigned bits = t->img->geom.block_bits;
+	uint64_t at = off >> bits, end = MIN((off + len - 1) >> bits, (uint64_t)UINT32_MAX - 1) + 1;
+
+	for (*ret = 0; at < end;) {
+		struct map m = {.lblk = {(uint32_t)at}, .len = (uint32_t)(end - at)};
+		int rc = map_lookup(t, inode, &m);
+
+		if (rc < 0)
+			return rc;
+		if (m.state == MAP_HOLE)
+			*ret += m.len;
+		at += m.len;
+	}
+	return 0;
+}
+
+/* A range that there is no room for would be filled as far as there is, as Linux does; for an edit
+ * that is half a change. */
+static int check_room(struct task *t, struct ek_inode *inode, uint64_t off, uint64_t len)
+{
+	uint64_t holes;
+	int rc;
+
+	if (!inode_is_file(inode) || inode_has_pointers(inode) || inode_is_inline(inode) ||
+	    len == 0 || len > map_size_limit(inode) || off > map_size_limit(inode) - len)
+		return 0; /* small, or refused for another reason */
+	rc = count_holes(t, inode, off, len, &holes);
+	holes >>= t->img->geom.cluster_bits;
+	if (rc < 0 || holes == 0)
+		return rc;
+	return space_check(&t->img->groups.space, holes, SPACE_ROOT, &t->img->diag);
 }
 
 int ek_inode_fallocate(struct ek_inode *inode, enum ek_falloc how, uint64_t off, uint64_t len)
@@ -215,9 +254,12 @@ int ek_inode_fallocate(struct ek_inode *inode, enum ek_falloc how, uint64_t off,
 
 	if (rc == 0 && (unsigned)how >= ARRAY_SIZE(modes))
 		rc = -EINVAL;
+	if (rc == 0 &&
+	    (how == EK_FALLOC_ALLOCATE || how == EK_FALLOC_KEEP_SIZE || how == EK_FALLOC_ZERO))
+		rc = check_room(t, inode, off, len);
 	if (rc == 0)
 		rc = inode_fallocate(t, inode, modes[how], off, len);
-	return session_end(inode->img, rc, "cannot change a range", "an inode");
+	return session_end_on(inode, rc, "cannot change a range");
 }
 
 /* ---- attributes ---- */

@@ -204,7 +204,7 @@ int ek_inode_read(struct ek_inode *inode, uint64_t off, void *buf, size_t len, s
 	struct task *t = session_begin(inode->img);
 	int rc = file_read(t, inode, off, buf, len, ret);
 
-	return session_end(inode->img, rc, "cannot read a file", "its data");
+	return session_end_on(inode, rc, "cannot read");
 }
 
 int ek_inode_next_data(struct ek_inode *inode, uint64_t off, uint64_t *ret)
@@ -212,7 +212,7 @@ int ek_inode_next_data(struct ek_inode *inode, uint64_t off, uint64_t *ret)
 	struct task *t = session_begin(inode->img);
 	int rc = file_next_data(t, inode, off, ret);
 
-	return session_end(inode->img, rc, "cannot read a file", "its extents");
+	return session_end_on(inode, rc, "cannot read extents");
 }
 
 int ek_inode_next_hole(struct ek_inode *inode, uint64_t off, uint64_t *ret)
@@ -220,7 +220,7 @@ int ek_inode_next_hole(struct ek_inode *inode, uint64_t off, uint64_t *ret)
 	struct task *t = session_begin(inode->img);
 	int rc = file_next_hole(t, inode, off, ret);
 
-	return session_end(inode->img, rc, "cannot read a file", "its extents");
+	return session_end_on(inode, rc, "cannot read extents");
 }
 
 int ek_inode_extent(struct ek_inode *inode, ek_lblk from, struct ek_extent *ret)
@@ -236,5 +236,5 @@ int ek_inode_extent(struct ek_inode *inode, ek_lblk from, struct ek_extent *ret)
 		rc = map_next(t, inode, from, &m);
 	if (rc == 1)
 		*ret = (struct ek_extent){m.lblk, m.pblk, m.len, m.state == MAP_IS_UNWRITTEN};
-	return session_end(inode->img, rc, "cannot read", "extents");
+	return session_end_on(inode, rc, "cannot read extents");
 }

@@ -35,7 +35,7 @@ int ek_dir_open(struct ek_inode *inode, struct ek_dir **ret)
 		dir->inode = inode_ref(inode);
 		*ret = dir;
 	}
-	return session_end(inode->img, rc, "cannot list", "the inode");
+	return session_end_on(inode, rc, "cannot list");
 }
 
 uint32_t listing_mode(enum dirent_type type)
@@ -72,7 +72,7 @@ int ek_dir_next(struct ek_dir *dir, struct ek_entry *ret)
 		memcpy(ret->name, e.name, e.name_len);
 		ret->name[e.name_len] = '\0';
 	}
-	return session_end(dir->inode->img, rc, "cannot list", "a folder");
+	return session_end_on(dir->inode, rc, "cannot list");
 }
 
 void ek_dir_close(struct ek_dir *dir)
@@ -125,7 +125,7 @@ int ek_inode_xattrs(struct ek_inode *inode, struct ek_xattrs **ret)
 		*ret = xs;
 	else
 		ek_xattrs_free(xs);
-	return session_end(inode->img, rc, "cannot read", "extended attributes");
+	return session_end_on(inode, rc, "cannot read attributes");
 }
 
 const struct ek_xattr *ek_xattrs_get(const struct ek_xattrs *xattrs, size_t i)

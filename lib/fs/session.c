@@ -8,6 +8,7 @@
 #include "fs/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #include "base/escape.h"
 #include "base/mem.h"
 #include "extkit/image.h"
+#include "fs/inode.h"
 #include "io/dev.h"
 #include "io/probe.h"
 
@@ -51,6 +53,14 @@ int session_end(struct ek_image *img, int rc, const char *what, const char *name
 	session_tell(img, rc, what, name);
 	pthread_mutex_unlock(&img->session->lock);
 	return rc;
+}
+
+int session_end_on(const struct ek_inode *inode, int rc, const char *what)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "inode %u", inode->ino.v);
+	return session_end(inode->img, rc, what, name);
 }
 
 int session_check_writable(struct ek_image *img)

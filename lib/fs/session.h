@@ -37,6 +37,9 @@ struct task *session_begin(struct ek_image *img);
  * had nothing to say, it becomes "what: name: strerror". */
 int session_end(struct ek_image *img, int rc, const char *what, const char *name);
 
+/* The same of an inode that the caller has open, whose number is the name. */
+int session_end_on(const struct ek_inode *inode, int rc, const char *what);
+
 /* Ends with the inode of a number, which the caller puts. */
 int session_end_inode(struct ek_image *img, ek_inum ino, struct ek_inode **ret);
 

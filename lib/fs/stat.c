@@ -91,7 +91,7 @@ int ek_inode_readlink(struct ek_inode *inode, char *buf, size_t cap)
 	struct task *t = session_begin(inode->img);
 	int rc = fs_readlink(t, inode, buf, (uint32_t)MIN(cap, (size_t)UINT32_MAX));
 
-	return session_end(inode->img, rc, "cannot read a link", "its target");
+	return session_end_on(inode, rc, "cannot read a link");
 }
 
 static const struct {

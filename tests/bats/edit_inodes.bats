@@ -204,7 +204,22 @@ mode_after() {
 	x 2 fallocate --mode shrink -l 1 a.img:/d/file
 	x 5 fallocate -l 1 a.img:/d
 	x 5 fallocate --mode punch -l 1 a.img:/nothing
+	clean a.img
+}
+
+@test "a range that there is no room for leaves the file as it was, and says how much is missing" {
+	one_file -b 4K
+	head -c 100000 /dev/zero >f
+	x 0 put f a.img:/f
+	local before how
+	before=$("$EXTKIT" stat --json a.img:/f)
+	for how in allocate keep-size zero; do
+		x 4 fallocate --mode $how -o 50000 -l 1G a.img:/f
+		[[ $err =~ "no space: 26213"[0-9]" more blocks wanted" ]]
+		equal "$("$EXTKIT" stat --json a.img:/f)" "$before"
+	done
 	x 4 fallocate -l 1G a.img:/d/file
+	x 0 fallocate -l 100K a.img:/f
 	clean a.img
 }
 
