@@ -76,7 +76,7 @@ static int call(struct run *run)
 	if (!inside)
 		ek_ctx_free(run->ctx);
 	run->ctx = NULL;
-	if (err != 0 && code == EXIT_DONE)
+	if (err != 0 && (code == EXIT_DONE || code == EXIT_NO))
 		code = fail(run, EXIT_HOST, _("cannot write the output: %s"), strerror(-err));
 	return code;
 }

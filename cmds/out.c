@@ -40,10 +40,18 @@ struct out {
 	int err;
 };
 
+/* What went wrong first is what out_close tells. */
+static void write_bytes(struct out *out, const void *bytes, size_t n)
+{
+	errno = 0;
+	if (fwrite(bytes, 1, n, out->to) != n && out->err == 0)
+		out->err = errno != 0 ? -errno : -EIO;
+}
+
 static void send(struct out *out)
 {
 	if (out->b.len != 0)
-		fwrite(out->b.text, 1, out->b.len, out->to);
+		write_bytes(out, out->b.text, out->b.len);
 	out->b.len = 0;
 }
 
@@ -421,7 +429,7 @@ void out_raw(struct out *out, const void *bytes, size_t n)
 	if (out->json)
 		return;
 	send(out);
-	fwrite(bytes, 1, n, out->to);
+	write_bytes(out, bytes, n);
 }
 
 int out_close(struct out *out)
@@ -437,7 +445,7 @@ int out_close(struct out *out)
 	send(out);
 	err = out->b.err != 0 ? out->b.err : out->err;
 	errno = 0;
-	if (fflush(out->to) != 0 || ferror(out->to))
+	if ((fflush(out->to) != 0 || ferror(out->to)) && err == 0)
 		err = errno != 0 ? -errno : -EIO;
 	buffer_free(&out->b);
 	buffer_free(&out->text);

@@ -72,10 +72,31 @@ load ../lib/common
 	equal "$code" 7
 }
 
+@test "an answer that cannot be written is an error, also when it is no" {
+	[ -e /dev/full ] || skip "there is no /dev/full"
+	make_image a.img 16M
+	make_image b.img 16M
+	echo 1 >f
+	x 0 put f b.img:/f
+	local verb code
+	for verb in "diff a.img b.img" "inspect b.img super" "ls -l b.img" "find b.img"; do
+		code=0
+		# shellcheck disable=SC2086 # the words of a command
+		"$EXTKIT" $verb >/dev/full 2>.err || code=$?
+		equal "$verb $code" "$verb 7"
+		has "$(cat .err)" "No space left on device"
+	done
+}
+
 @test "German is spoken when it is asked for" {
 	need msgfmt
 	LANGUAGE=de x 0 --help
 	has "$out" "Aufruf: extkit"
+}
+
+@test "verbs are listed by name" {
+	x 0 help --verbs
+	printf '%s\n' "$out" | LC_ALL=C sort -c
 }
 
 @test "help for a program is one JSON object" {
