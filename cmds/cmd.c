@@ -2,6 +2,7 @@
 /* The list of verbs, which the linker collects from every command file, and what they share. */
 #include "cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The linker names the ends of a section after it. */
@@ -37,11 +38,28 @@ const struct exit_row exit_rows[] = {
     {0, NULL},
 };
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct cmd *const *)a)->name, (*(const struct cmd *const *)b)->name);
+}
+
+/* A file may hold several verbs, and the linker keeps the order of files. */
+static const struct cmd *const *sorted(size_t n)
+{
+	static const struct cmd **row;
+
+	if (row == NULL && (row = malloc(n * sizeof(*row))) != NULL) {
+		memcpy(row, __start_extkit_cmds, n * sizeof(*row));
+		qsort(row, n, sizeof(*row), by_name);
+	}
+	return row != NULL ? row : __start_extkit_cmds;
+}
+
 const struct cmd *cmd_at(size_t i)
 {
 	size_t n = (size_t)(__stop_extkit_cmds - __start_extkit_cmds);
 
-	return i < n ? __start_extkit_cmds[i] : NULL;
+	return i < n ? sorted(n)[i] : NULL;
 }
 
 const struct cmd *cmd_named(const char *name)

@@ -91,7 +91,7 @@ struct cmd {
 	    __attribute__((section("extkit_cmds"), used)) = &verb_##ident; \
 	static const struct cmd verb_##ident
 
-/* The verb number i in the order of the files' names, which is alphabetical; NULL past the last. */
+/* The verb number i in the order of names; NULL past the last. */
 const struct cmd *cmd_at(size_t i);
 
 /* Runs the verb that the words name on outer's image and context, with text going to outer->to. The
