@@ -176,36 +176,64 @@ static void offer(void *ctx, const char *line, int start, const char *text,
 		add("exit");
 }
 
-static int run_shell(struct run *run)
+/* The image without what is inside it, and the folder that the first line begins in. */
+static int enter(struct shell *sh, const char *arg, char **name)
 {
-	struct shell sh = {.run = run, .held = {.name = run->argv[0]}, .cwd = "/"};
-	bool talks = typing_talks();
+	struct target t;
+	int code = target_parse(sh->run, arg, &t);
+
+	if (code != EXIT_DONE)
+		return code;
+	*name = strndup(arg, strlen(arg) - (t.has_path ? strlen(t.path) + 1 : 0));
+	if (*name == NULL) {
+		free(t.image);
+		return fail(sh->run, EXIT_HOST, "%s", _("no memory"));
+	}
+	sh->held = (struct held){.name = *name, .cwd = sh->cwd};
+	sh->run->held = &sh->held;
+	code = change_folder(sh, t.path);
+	free(t.image);
+	return code;
+}
+
+static void take_lines(struct shell *sh, bool talks)
+{
 	char prompt[4200], *line;
 
-	if (run->json)
-		return fail_usage(run, _("give --json to the verbs instead"));
-	sh.held.cwd = sh.cwd;
-	run->held = &sh.held;
-	sh.code = change_folder(&sh, "/");
-	if (sh.code != EXIT_DONE)
-		return sh.code;
-	typing_begin(offer, &sh);
-	while (!sh.over) {
-		snprintf(prompt, sizeof(prompt), "%s> ", sh.cwd);
+	typing_begin(offer, sh);
+	while (!sh->over) {
+		snprintf(prompt, sizeof(prompt), "%s> ", sh->cwd);
 		line = typing_next(prompt);
 		if (line == NULL)
 			break;
-		run_line(&sh, line);
+		run_line(sh, line);
 		free(line);
-		if (!talks && sh.code != EXIT_DONE)
+		if (!talks && sh->code != EXIT_DONE)
 			break;
 	}
+}
+
+static int run_shell(struct run *run)
+{
+	struct shell sh = {.run = run, .cwd = "/"};
+	bool talks = typing_talks();
+	char *name = NULL;
+
+	if (run->json)
+		return fail_usage(run, _("give --json to the verbs instead"));
+	sh.code = enter(&sh, run->argv[0], &name);
+	if (sh.code == EXIT_DONE) {
+		take_lines(&sh, talks);
+		sh.code = talks ? EXIT_DONE : sh.code;
+	}
 	run->held = NULL;
-	return talks ? EXIT_DONE : sh.code;
+	free(name);
+	return sh.code;
 }
 
 static const struct example shell_examples[] = {
     {"extkit shell disk.img", N_("asks for verbs until exit or Ctrl-D")},
+    {"extkit shell disk.img:/etc", N_("begins in a folder")},
     {"printf 'cd /etc\\nls -l\\n' | extkit shell disk.img", N_("takes them from elsewhere")},
     {NULL, NULL},
 };
@@ -213,7 +241,7 @@ static const struct example shell_examples[] = {
 COMMAND(shell) = {
     .name = "shell",
     .brief = N_("verbs on an image, line by line"),
-    .args = N_("IMG"),
+    .args = N_("IMG[:/PATH]"),
     .about = N_(
 	"Lines are verbs as in apply, and paths may begin in the folder that cd went to. Each is "
 	"a command of its own: what it did is in the image when the next prompt comes, and a line "

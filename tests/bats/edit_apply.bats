@@ -344,6 +344,8 @@ killed() {
 	base_image "-b 1K"
 	printf 'cd etc\npwd\nls\nrm motd\ncd ..\nls etc\nexit\nrm -r /etc\n' | "$EXTKIT" shell a.img >got
 	equal "$(tr '\n' ' ' <got)" "/etc issue motd issue "
+	equal "$(printf 'pwd\nls\n' | "$EXTKIT" shell a.img:/etc | tr '\n' ' ')" "/etc issue "
+	x 5 shell a.img:/etc/issue
 	printf 'mkdir /one\nrm /nothing\nmkdir /two\n' >lines
 	local code=0
 	"$EXTKIT" shell a.img <lines 2>err || code=$?
