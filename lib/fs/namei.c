@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that make and remove names: each one transaction, with its handles, credits and inode
- * marks where Linux 6.18 has them.
+ * Operations that make names: each one transaction, with its handles, credits and inode marks where
+ * Linux 6.18 has them.
  */
 #include "fs/namei.h"
 
@@ -11,13 +11,10 @@
 #include "base/check.h"
 #include "base/name.h"
 #include "fs/credits.h"
-#include "fs/data.h"
 #include "fs/dir.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
 #include "fs/links.h"
-#include "fs/map.h"
-#include "io/dev.h"
 
 /* ---- making ---- */
 
@@ -262,90 +259,6 @@ int fs_link(struct task *t, struct ek_inode *inode, struct ek_inode *dir, const 
 	return handle_end(h, rc);
 }
 
-/* ---- removing ---- */
-
-static int get_entry(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
-		     struct ek_inode **ret)
-{
-	ek_inum ino;
-	int rc = dir_lookup(t, dir, name, len, &ino);
-
-	return rc < 0 ? rc : inode_get(t->img, ino, ret);
-}
-
-int fs_unlink(struct task *t, struct ek_inode *dir, const char *name, uint32_t len)
-{
-	struct ek_inode *inode;
-	struct handle *h;
-	int rc = get_entry(t, dir, name, len, &inode);
-
-	if (rc < 0)
-		return rc;
-	if (inode_is_dir(inode)) {
-		inode_put(t, inode);
-		return -EISDIR;
-	}
-	count(&t->img->counters, COUNTER_UNLINK, 1);
-	rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
-	if (rc < 0)
-		goto out;
-	rc = dir_remove(t, dir, name, len);
-	if (rc == 0)
-		rc = inode_mark_dirty(t, dir, MARK_DIR);
-	if (rc == 0) {
-		inode->rec.links--;
-		if (inode->rec.links == 0)
-			rc = orphan_add(t, inode);
-		inode->rec.ctime = inode_change_now(inode);
-		if (rc == 0)
-			rc = inode_mark_dirty(t, inode, MARK_LINK);
-	}
-	rc = handle_end(h, rc);
-	if (inode->rec.links == 0 && inode->refs == 1)
-		count(&t->img->counters, COUNTER_DROP_INODE, 1);
-out:
-	inode_put(t, inode);
-	return rc;
-}
-
-static int remove_dir(struct task *t, struct ek_inode *dir, const char *name, uint32_t len,
-		      struct ek_inode *inode)
-{
-	int rc = dir_remove(t, dir, name, len);
-
-	if (rc < 0)
-		return rc;
-	inode->rec.links = 0;
-	inode->size = 0;
-	rc = orphan_add(t, inode);
-	inode->rec.ctime = inode_change_now(inode);
-	if (rc == 0)
-		rc = inode_mark_dirty(t, inode, MARK_LINK);
-	links_drop_folder(dir);
-	return rc < 0 ? rc : inode_mark_dirty(t, dir, MARK_DIR);
-}
-
-int fs_rmdir(struct task *t, struct ek_inode *dir, const char *name, uint32_t len)
-{
-	struct ek_inode *inode;
-	struct handle *h;
-	int rc = get_entry(t, dir, name, len, &inode);
-
-	if (rc < 0)
-		return rc;
-	rc = !inode_is_dir(inode) ? -ENOTDIR : inode->ino.v == INUM_ROOT ? -EBUSY : 0;
-	if (rc == 0) {
-		rc = dir_empty(t, inode);
-		rc = rc == 0 ? -ENOTEMPTY : rc < 0 ? rc : 0;
-	}
-	if (rc == 0)
-		rc = task_start_inode(t, dir, HANDLE_DIR, credits_unlink(t->img), 0, &h);
-	if (rc == 0)
-		rc = handle_end(h, remove_dir(t, dir, name, len, inode));
-	inode_put(t, inode);
-	return rc;
-}
-
 /* ---- links ---- */
 
 static int read_slow_link(struct task *t, struct ek_inode *inode, char *to)
@@ -393,70 +306,4 @@ int fs_readlink(struct task *t, struct ek_inode *inode, char *buf, uint32_t cap)
 		    inode->ino.v, (unsigned long long)len);
 	buf[len] = '\0';
 	return 0;
-}
-
-/* ---- attributes ---- */
-
-static void apply(struct ek_inode *inode, const struct attr *a)
-{
-	struct inode_rec *r = &inode->rec;
-
-	if ((a->mask & ATTR_MODE) != 0)
-		r->mode = (uint16_t)((r->mode & S_IFMT) | (a->mode & 07777));
-	if ((a->mask & ATTR_UID) != 0)
-		r->uid = a->uid;
-	if ((a->mask & ATTR_GID) != 0)
-		r->gid = a->gid;
-	if ((a->mask & ATTR_ATIME) != 0)
-		r->atime = a->atime;
-	if ((a->mask & ATTR_MTIME) != 0)
-		r->mtime = a->mtime;
-	if ((a->mask & ATTR_FLAGS) != 0)
-		r->flags = a->flags;
-	if ((a->mask & ATTR_PROJECT) != 0)
-		r->projid = a->project;
-	r->ctime = (a->mask & ATTR_CTIME) != 0 ? a->ctime : inode_change_now(inode);
-}
-
-/* The flag that sends data through the log comes or goes: what is cached was written by the other
- * rule, and what is logged must be home before anybody writes past the log. */
-static int settle_data(struct task *t, struct ek_inode *inode, const struct attr *a)
-{
-	bool heard = !policy_delays(t->img->opts.policy) && inode_is_file(inode);
-	int rc;
-
-	if ((a->mask & ATTR_FLAGS) == 0 || !heard || t->user.current != NULL ||
-	    ((a->flags ^ inode->rec.flags) & INODE_JOURNAL_DATA) == 0)
-		return 0;
-	rc = data_write_out(inode, 0, UINT64_MAX);
-	if (rc == 0)
-		rc = jnl_checkpoint(t->img->jnl, true);
-	return rc < 0 ? rc : data_invalidate(inode, 0, UINT64_MAX);
-}
-
-int fs_setattr(struct task *t, struct ek_inode *inode, const struct attr *a)
-{
-	bool owner = ((a->mask & ATTR_UID) != 0 && a->uid != inode->rec.uid) ||
-		     ((a->mask & ATTR_GID) != 0 && a->gid != inode->rec.gid);
-	struct handle *h;
-	int rc = settle_data(t, inode, a);
-
-	if (rc < 0)
-		return rc;
-	if (owner) {
-		/* The quota transfer has a handle of its own. */
-		rc = task_start_inode(t, inode, HANDLE_QUOTA, 3, 0, &h);
-		if (rc < 0)
-			return rc;
-		apply(inode, a);
-		rc = handle_end(h, inode_mark_dirty(t, inode, MARK_SETATTR));
-		if (rc < 0)
-			return rc;
-	}
-	rc = task_start_inode(t, inode, HANDLE_INODE, CREDITS_ATTR, 0, &h);
-	if (rc < 0)
-		return rc;
-	apply(inode, a);
-	data_dirtied(inode);
-	return handle_end(h, inode_mark_dirty(t, inode, MARK_SETATTR));
 }

@@ -104,6 +104,9 @@ int policy_choose(const char *preset, const char *const *set, size_t nset, struc
 unsigned policy_value(const struct policy *p, enum policy_switch s);
 const char *policy_word(const struct policy *p, enum policy_switch s);
 
+/* The preset of that name; -EINVAL with all names. */
+int policy_find(const char *name, struct diag *d, struct policy *ret);
+
 static inline bool policy_delays(const struct policy *p)
 {
 	return p->allocation == ALLOC_DELALLOC;
