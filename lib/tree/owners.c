@@ -20,6 +20,7 @@
 #include "fs/session.h"
 #include "ondisk/features.h"
 #include "tree/map_blocks.h"
+#include "tree/paths.h"
 
 #define PART_AT 65536u /* runs */
 
@@ -58,7 +59,7 @@ struct run {
 	uint64_t block, len, part; /* part: file block, or group */
 	uint32_t ino;
 	uint32_t order; /* as they were found */
-	size_t path;    /* in paths, or 0 */
+	size_t path;    /* in paths, or 0: none */
 	enum kind kind;
 };
 
@@ -68,8 +69,7 @@ struct owners {
 	size_t n, cap;
 	size_t parted; /* of them, when they were parted last */
 	uint32_t found;
-	char *paths; /* one behind the other, the first is "" */
-	size_t paths_len, paths_cap;
+	struct paths paths;
 	struct map_blocks maps;
 	uint8_t *seen; /* a bit for each inode that has a name */
 };
@@ -128,18 +128,6 @@ static int add(struct owners *o, struct run r)
 	if (mem_grow((void **)&o->v, &o->cap, o->n + 1, sizeof(r)) < 0)
 		return -ENOMEM;
 	o->v[o->n++] = r;
-	return 0;
-}
-
-static int keep_path(struct owners *o, const char *path, size_t *ret)
-{
-	size_t n = strlen(path) + 1;
-
-	if (mem_grow((void **)&o->paths, &o->paths_cap, o->paths_len + n, 1) < 0)
-		return -ENOMEM;
-	memcpy(o->paths + o->paths_len, path, n);
-	*ret = o->paths_len;
-	o->paths_len += n;
 	return 0;
 }
 
@@ -241,13 +229,11 @@ static int add_extents(struct owners *o, struct ek_inode *inode, struct run of)
 	return rc;
 }
 
-static int add_inode(struct owners *o, struct ek_inode *inode, enum kind kind, const char *path)
+static int add_inode(struct owners *o, struct ek_inode *inode, enum kind kind, size_t path)
 {
-	struct run of = {.ino = inode->ino.v, .kind = kind};
-	int rc = keep_path(o, path, &of.path);
+	struct run of = {.ino = inode->ino.v, .path = path, .kind = kind};
+	int rc = add_extents(o, inode, of);
 
-	if (rc == 0)
-		rc = add_extents(o, inode, of);
 	if (rc == 0)
 		rc = add_map(o, inode, of);
 	of.kind = KIND_XATTRS;
@@ -258,14 +244,14 @@ static int add_inode(struct owners *o, struct ek_inode *inode, enum kind kind, c
 	return rc;
 }
 
-static int add_number(struct owners *o, uint32_t ino, enum kind kind, const char *path)
+static int add_number(struct owners *o, uint32_t ino, enum kind kind)
 {
 	struct ek_inode *inode;
 	int rc;
 
 	if (ino == 0 || ek_inode_open_number(o->img, (ek_inum){ino}, &inode) < 0)
 		return 0;
-	rc = add_inode(o, inode, kind, path);
+	rc = add_inode(o, inode, kind, 0);
 	ek_inode_close(inode);
 	return rc;
 }
@@ -281,13 +267,22 @@ static bool is_known(struct owners *o, const struct ek_inode *inode)
 
 static int add_found(struct owners *o, const struct ek_found *f)
 {
-	if (f->inode == NULL || is_known(o, f->inode))
+	bool folder = S_ISDIR(f->mode), known;
+	size_t path;
+
+	if (f->inode == NULL)
 		return 0;
-	return add_inode(o, f->inode,
-			 S_ISDIR(f->mode)   ? KIND_FOLDER
-			 : S_ISLNK(f->mode) ? KIND_LINK
-					    : KIND_FILE,
-			 f->path_len != 0 ? f->path : ".");
+	known = is_known(o, f->inode);
+	if (known && !folder)
+		return 0;
+	if (paths_add(&o->paths, f, &path) < 0)
+		return -ENOMEM;
+	return known ? 0
+		     : add_inode(o, f->inode,
+				 folder             ? KIND_FOLDER
+				 : S_ISLNK(f->mode) ? KIND_LINK
+						    : KIND_FILE,
+				 path);
 }
 
 static int add_tree(struct owners *o)
@@ -321,7 +316,6 @@ static int add_tree(struct owners *o)
 int owners_open(struct ek_image *img, struct owners **ret)
 {
 	struct owners *o = mem_zero(sizeof(*o));
-	size_t ignored;
 	int rc = o != NULL ? 0 : -ENOMEM;
 
 	if (rc == 0) {
@@ -330,15 +324,15 @@ int owners_open(struct ek_image *img, struct owners **ret)
 		rc = o->seen == NULL ? -ENOMEM : map_blocks_open(img, &o->maps);
 	}
 	if (rc == 0)
-		rc = keep_path(o, "", &ignored);
-	if (rc == 0)
 		rc = add_groups(o);
 	if (rc == 0)
-		rc = add_number(o, img->geom.journal_inum, KIND_LOG, "");
+		rc = add_number(o, img->geom.journal_inum, KIND_LOG);
 	if (rc == 0)
-		rc = add_number(o, img->geom.orphan_inum, KIND_FILE, "");
+		rc = add_number(o, img->geom.orphan_inum, KIND_FILE);
 	if (rc == 0)
 		rc = add_tree(o);
+	if (rc == 0)
+		rc = paths_end(&o->paths);
 	if (rc < 0) {
 		owners_close(o);
 		return diag_errno(&img->session->ctx->diag, rc, "cannot find the owners of blocks");
@@ -354,7 +348,7 @@ void owners_close(struct owners *o)
 	if (o == NULL)
 		return;
 	free(o->v);
-	free(o->paths);
+	paths_free(&o->paths);
 	map_blocks_close(&o->maps);
 	free(o->seen);
 	free(o);
@@ -429,7 +423,7 @@ struct ek_block_owner owners_at(struct owners *o, uint64_t block, uint64_t *len)
 	in = block - r->block;
 	*len = r->len - in;
 	ret.what = words[r->kind];
-	ret.path = o->paths + r->path;
+	ret.path = paths_text(&o->paths, r->path);
 	ret.inode = r->ino;
 	if (r->kind == KIND_TABLE) {
 		in = block - o->img->groups.desc[r->part].inode_table.v;

@@ -270,3 +270,25 @@ runs() {
 	all=$(strace -qfe trace=pread64,preadv "$EXTKIT" diff --blocks a.img b.img 2>&1 | grep -c pread)
 	[ "$((brief + 10))" -lt "$all" ]
 }
+
+@test "many files at the end of a long path take memory for their names only" {
+	(ulimit -v 300000 && "$EXTKIT" --version >/dev/null) || skip "needs more memory than that for itself"
+	local name deep=
+	name=$(printf '%0200d' 0)
+	{
+		echo '#spec 1'
+		for _ in $(seq 200); do
+			deep+=/$name
+			echo ".$deep type=dir"
+		done
+		for i in $(seq 5000); do
+			echo "./many/$i data=x"
+		done
+	} >spec
+	x 0 create --seed a --size 64M -O ^inline_data --from spec a.img
+	x 0 mv a.img:/many "a.img:$deep/many"
+	cp a.img b.img
+	x 0 put spec "b.img:$deep/many/77"
+	(ulimit -v 300000 && "$EXTKIT" diff --blocks a.img b.img >out) && false
+	grep -c " ${deep#/}/many/77\$" out
+}
