@@ -164,8 +164,11 @@ static int take_options(struct making *m)
 int ek_create_tree(struct ek_ctx *ctx, const char *path, const struct ek_create_options *opt,
 		   const struct ek_tree_options *tree, struct ek_tree_report **ret)
 {
-	struct making m = {
-	    .ctx = ctx, .diag = &ctx->diag, .path = path, .spool = -1, .keep = cache_bytes()};
+	struct making m = {.ctx = ctx,
+			   .diag = &ctx->diag,
+			   .path = path,
+			   .spool = SPOOL_NONE,
+			   .keep = cache_bytes()};
 	int rc;
 
 	diag_clear(m.diag);

@@ -9,6 +9,7 @@
 #include "tree/gather.h"
 #include "tree/pieces.h"
 #include "tree/report.h"
+#include "tree/spool.h"
 #include "tree/target.h"
 
 struct dev;
@@ -30,9 +31,9 @@ struct making {
 	struct dev *log;  /* a journal of its own device, or NULL */
 	const char *path; /* NULL: only counts */
 	struct tree_report *rep;
-	uint8_t *wait;    /* MAKING_WAIT bytes of contents without a place, or NULL */
-	int spool;        /* those behind them; -1: not needed yet */
-	uint64_t spooled; /* bytes that wait in both */
+	uint8_t *wait;      /* MAKING_WAIT bytes of contents without a place, or NULL */
+	struct spool spool; /* those behind them, once they are needed */
+	uint64_t spooled;   /* bytes that wait in both */
 	uint64_t bytes;
 	struct gather_node **files; /* with contents, in the order they came */
 	size_t nfiles, files_cap;

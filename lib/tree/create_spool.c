@@ -4,26 +4,30 @@
  * what follows, where everything must wait, in a file without a name beside the target.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/check.h"
 #include "tree/create_impl.h"
-#include "tree/spool.h"
 
-/* A file without a name beside the target, or in memory where its file system has none. */
+/* Beside the target, where there must be room; but what is beside a device may be memory. */
 static int open_file(struct making *m)
 {
-	const char *slash = m->target.path != NULL ? strrchr(m->target.path, '/') : NULL;
-	char folder[4096] = ".";
+	const char *path = m->target.path, *slash = path != NULL ? strrchr(path, '/') : NULL;
+	struct stat st;
+	char *folder;
+	int rc;
 
-	if (slash != NULL && (size_t)(slash - m->target.path) < sizeof(folder) - 1) {
-		memcpy(folder, m->target.path, (size_t)(slash - m->target.path) + 1);
-		folder[slash - m->target.path + 1] = '\0';
-	}
-	m->spool = spool_open_in(folder, m->diag);
-	return MIN(m->spool, 0);
+	if (path != NULL && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return spool_open_in(&m->spool, NULL, m->diag);
+	folder = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	if (folder == NULL)
+		return diag_set(m->diag, -ENOMEM, "out of memory to spool");
+	rc = spool_open_in(&m->spool, folder, m->diag);
+	free(folder);
+	return rc;
 }
 
 /* Costs what is used of it, and few faults where the host has large pages. */
@@ -43,10 +47,8 @@ void making_unspool(struct making *m)
 {
 	if (m->wait != NULL)
 		munmap(m->wait, MAKING_WAIT);
-	if (m->spool >= 0)
-		close(m->spool);
+	spool_close(&m->spool);
 	m->wait = NULL;
-	m->spool = -1;
 	m->spooled = 0;
 }
 
@@ -62,12 +64,12 @@ static int spool_piece(struct making *m, struct tree_source *s, const struct gat
 		*len = (size_t)MIN((uint64_t)*len, MAKING_WAIT - m->spooled);
 		return rc < 0 ? rc : s->ops->read(s, n->i.token, from, m->wait + m->spooled, *len);
 	}
-	rc = m->spool < 0 ? open_file(m) : 0;
+	rc = m->spool.fd < 0 ? open_file(m) : 0;
 	if (rc == 0)
 		rc = tree_pieces_room(m->out, 0, len, &piece);
 	if (rc == 0)
 		rc = s->ops->read(s, n->i.token, from, piece, *len);
-	return rc < 0 ? rc : spool_write(m->spool, m->spooled - MAKING_WAIT, piece, *len, m->diag);
+	return rc < 0 ? rc : spool_write(&m->spool, m->spooled - MAKING_WAIT, piece, *len, m->diag);
 }
 
 static int spool_run(struct making *m, struct tree_source *s, const struct gather_node *n,
@@ -106,7 +108,7 @@ int making_fetch(struct making *m, uint64_t at, void *buf, size_t len)
 	if (n != 0)
 		memcpy(buf, m->wait + at, n);
 	return n == len ? 0
-			: spool_read(m->spool, at + n - MAKING_WAIT, (uint8_t *)buf + n, len - n,
+			: spool_read(m->spool.fd, at + n - MAKING_WAIT, (uint8_t *)buf + n, len - n,
 				     m->diag);
 }
 

@@ -132,7 +132,8 @@ int ek_diff(struct ek_ctx *ctx, const struct ek_diff_side *a, const struct ek_di
 {
 	struct ek_diff_options o = {.size = sizeof(o)};
 	struct exchanged turned = {tell, arg};
-	struct diff d = {.ctx = ctx, .tell = tell, .arg = arg, .spool = -1, .secret = hash_seed()};
+	struct diff d = {
+	    .ctx = ctx, .tell = tell, .arg = arg, .spool = SPOOL_NONE, .secret = hash_seed()};
 	int rc;
 
 	diag_clear(&ctx->diag);

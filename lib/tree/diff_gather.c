@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/ctx.h"
@@ -67,9 +66,7 @@ void diff_forget(struct diff *d)
 	while ((h = hash_pop(&d->names, &at)) != NULL)
 		free_node(hash_entry(h, struct diff_node, node));
 	hash_free(&d->names);
-	if (d->spool >= 0)
-		close(d->spool);
-	d->spool = -1;
+	spool_close(&d->spool);
 }
 
 /* ---- entries ---- */

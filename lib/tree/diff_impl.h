@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "extkit/diff.h"
 #include "tree/source.h"
+#include "tree/spool.h"
 #include "tree/xattrs.h"
 
 /* A name of the first tree. */
@@ -42,8 +43,8 @@ struct diff {
 	struct hash names;
 	uint64_t secret; /* of the keys: names come from whoever made a tree; from hash_seed */
 	uint64_t found;
-	size_t nranges; /* in all nodes */
-	int spool;      /* contents of a stream, or -1 */
+	size_t nranges;     /* in all nodes */
+	struct spool spool; /* contents of a stream, once there are any */
 	uint64_t spool_end;
 	struct diff_cursor cursor;
 	uint8_t *piece; /* two of them */

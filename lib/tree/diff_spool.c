@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/ctx.h"
 #include "tree/diff_impl.h"
-#include "tree/spool.h"
 
 /* The ranges of a node that are in the spool: *whole when all of its size is. */
 static const struct tree_range *ranges_of(const struct diff_node *n, struct tree_range *whole,
@@ -28,7 +27,7 @@ static int spool_range(struct diff *d, uint64_t token, struct tree_range r)
 
 		rc = d->a->ops->read(d->a, token, r.from, d->piece, len);
 		if (rc == 0)
-			rc = spool_write(d->spool, d->spool_end, d->piece, len, &d->ctx->diag);
+			rc = spool_write(&d->spool, d->spool_end, d->piece, len, &d->ctx->diag);
 		d->spool_end += len;
 		r.from += len;
 	}
@@ -44,10 +43,10 @@ int diff_spool(struct diff *d, struct diff_node *n, const struct tree_entry *e)
 
 	if (d->a->later || !e->has_contents || (d->flags & EK_DIFF_NO_CONTENTS) != 0)
 		return 0;
-	if (d->spool < 0)
-		d->spool = spool_open(SPOOL_UNKNOWN, &d->ctx->diag);
-	if (d->spool < 0)
-		return d->spool;
+	if (d->spool.fd < 0)
+		rc = spool_open(&d->spool, SPOOL_UNKNOWN, &d->ctx->diag);
+	if (rc < 0)
+		return rc;
 	n->spooled = d->spool_end;
 	r = ranges_of(n, &whole, &count);
 	for (size_t i = 0; i < count && rc == 0; i++)
@@ -84,7 +83,7 @@ static int read_spooled(struct diff *d, const struct diff_node *n, uint64_t off,
 			continue;
 		}
 		part = (size_t)MIN(len, r[c->range].to - off);
-		rc = spool_read(d->spool, c->spooled + (off - r[c->range].from), to, part,
+		rc = spool_read(d->spool.fd, c->spooled + (off - r[c->range].from), to, part,
 				&d->ctx->diag);
 	}
 	return rc;

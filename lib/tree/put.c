@@ -112,7 +112,7 @@ static struct diag *diag_of(const struct tree_put *p)
 }
 
 static int spool_range(struct tree_put *p, struct tree_source *s, const struct tree_entry *e,
-		       struct tree_range r, int fd)
+		       struct tree_range r, struct spool *to)
 {
 	int rc = 0;
 
@@ -121,7 +121,7 @@ static int spool_range(struct tree_put *p, struct tree_source *s, const struct t
 
 		rc = s->ops->read(s, e->token, r.from, p->piece, n);
 		if (rc == 0)
-			rc = spool_write(fd, r.from, p->piece, n, diag_of(p));
+			rc = spool_write(to, r.from, p->piece, n, diag_of(p));
 		r.from += n;
 	}
 	return rc;
@@ -131,20 +131,20 @@ int put_spool(struct tree_put *p, struct tree_source *s, const struct tree_entry
 {
 	const struct tree_range whole = {0, e->size}, *r = e->data != NULL ? e->data : &whole;
 	size_t n = e->data != NULL ? e->ndata : 1;
-	int fd = spool_open(e->size, diag_of(p)), rc = fd < 0 ? fd : 0;
+	struct spool to = SPOOL_NONE;
+	int rc = spool_open(&to, e->size, diag_of(p));
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		p->bytes += r[i].to - r[i].from;
 		rc = feed_check_bytes(p->feed, p->bytes);
 		if (rc == 0)
-			rc = spool_range(p, s, e, r[i], fd);
+			rc = spool_range(p, s, e, r[i], &to);
 	}
-	if (rc == 0 && ftruncate(fd, (off_t)e->size) < 0)
+	if (rc == 0 && ftruncate(to.fd, (off_t)e->size) < 0)
 		rc = diag_errno(diag_of(p), -errno, "cannot spool");
 	if (rc == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
+		return to.fd;
+	spool_close(&to);
 	return rc;
 }
 

@@ -216,8 +216,11 @@ int ek_sync_tree(struct ek_image *img, const char *path, const struct ek_tree_op
 	y.feed = (struct tree_feed){
 	    .ctx = y.ctx, .rep = y.rep, .stage = "compare", .take = sync_entry, .arg = &y};
 	feed_options(&y.feed, tree);
-	y.diff = (struct diff){
-	    .ctx = y.ctx, .tell = sync_collect, .arg = &y, .spool = -1, .secret = hash_seed()};
+	y.diff = (struct diff){.ctx = y.ctx,
+			       .tell = sync_collect,
+			       .arg = &y,
+			       .spool = SPOOL_NONE,
+			       .secret = hash_seed()};
 	y.diff.piece = malloc(2 * (size_t)DIFF_PIECE);
 	rc = y.rep == NULL || y.diff.piece == NULL || put_open(&y.put) < 0
 		 ? diag_set(d, -ENOMEM, "out of memory to sync")

@@ -91,6 +91,40 @@ rows() {
 	equal "$(wc -l <out)" 2
 }
 
+@test "contents that wait take no more memory than they may where no folder takes a file" {
+	[ -d /proc/self ] && ! touch /proc/x 2>err || skip "there is no folder that takes no files"
+	mkdir t
+	head -c 60M /dev/zero | tr '\0' x >t/f
+	x 0 create --size auto --from t a.img
+	x 0 export -o a.tar a.img
+	TMPDIR=/proc x 0 diff a.tar a.tar
+	for no in /proc "$PWD/nowhere" a.img; do
+		head -c 70M /dev/zero | tr '\0' x >t/f
+		x 0 create -f --size auto --from t a.img
+		x 0 export -f -o a.tar a.img
+		TMPDIR=$no x 7 diff a.tar a.tar
+		has "$err" "more than 64 MiB would wait in memory, $no takes no file"
+		x 0 diff a.tar a.tar
+	done
+}
+
+@test "contents wait in a named file where the file system knows no others" {
+	need strace
+	mkdir t tmp
+	head -c 70M /dev/zero | tr '\0' x >t/f
+	x 0 create --size auto --from t a.img
+	x 0 export -o a.tar a.img
+	strace -o log true || skip "nothing can be traced here"
+	export ASAN_OPTIONS=detect_leaks=0 # which cannot be done under strace
+	TMPDIR=$PWD/tmp strace -o log -P "$PWD/tmp" -e inject=openat:error=EOPNOTSUPP "$EXTKIT" diff a.tar a.tar
+	grep -q EOPNOTSUPP log
+	equal "$(ls tmp)" ""
+	code=0
+	TMPDIR=$PWD/tmp strace -o log -P "$PWD/tmp" -e inject=openat:error=ENOSPC "$EXTKIT" diff a.tar a.tar 2>said || code=$?
+	equal "$code" 7
+	has "$(cat said)" "cannot spool: No space left"
+}
+
 @test "each kind of difference is told with both values, and the exit code is 1" {
 	tree
 	cp a.img b.img
