@@ -84,7 +84,7 @@ static char *prefix(struct strace_clock *c, char *p, struct strace_line *l)
 	char *at;
 
 	p = skip_spaces(p);
-	if (strncmp(p, "[pid ", 5) == 0) {
+	if (*p == '[' && strncmp(p, "[pid ", 5) == 0) {
 		at = digits(skip_spaces(p + 5), &v);
 		l->has_pid = *at == ']' && v < OP_NO_THREAD;
 		l->pid = (uint32_t)v;
@@ -166,14 +166,14 @@ void strace_scan(struct strace_clock *clock, char *line, size_t n, struct strace
 	if (clock->none)
 		clock->now += 1000;
 	l->time = clock->now;
-	if (strncmp(p, "+++ ", 4) == 0)
+	if (is_word(*p))
+		call(p, l);
+	else if (strncmp(p, "+++ ", 4) == 0)
 		l->kind = STRACE_EXIT;
 	else if (strncmp(p, "--- ", 4) == 0)
 		l->kind = STRACE_SIGNAL;
 	else if (strncmp(p, "<... ", 5) == 0)
 		resumed(p, l);
-	else
-		call(p, l);
 }
 
 /* Behind the closing quote of the string at p, or end. */
@@ -194,14 +194,26 @@ static char *skip_string(char *p, char *end)
 	return end;
 }
 
+/* The first byte from p on that stops; the 0 behind a line always does. */
+static char *skip_to(const uint8_t stops[256], char *p)
+{
+	while (stops[(uint8_t)*p] == 0)
+		p++;
+	return p;
+}
+
 /* Behind the > that closes the < at p.  Paths have theirs and all quotes escaped; elsewhere "->"
  * joins addresses and quotes hold the names of sockets. */
 static char *skip_angle(char *p, char *end)
 {
+	static const uint8_t stops[256] = {['"'] = 1, ['\\'] = 1, ['<'] = 1, ['>'] = 1, [0] = 1};
 	bool path = p + 1 < end && (p[1] == '/' || p[1] == '\\');
 	unsigned depth = 0;
 
 	for (; p < end; p++) {
+		p = skip_to(stops, p);
+		if (p >= end)
+			break;
 		if (*p == '"' && !path)
 			p = skip_string(p, end) - 1;
 		else if (*p == '\\')
@@ -226,10 +238,13 @@ static struct op_str slice(const char *from, const char *to)
 /* The arguments up to the closing bracket; behind it, or NULL when it is missing. */
 static char *split_args(char *p, char *end, struct strace_call *c)
 {
+	static const uint8_t stops[256] = {
+	    ['"'] = 1, ['<'] = 1, ['/'] = 1, ['('] = 1, ['['] = 1, ['{'] = 1,
+	    [')'] = 1, [']'] = 1, ['}'] = 1, [','] = 1, [0] = 1};
 	char *start = p;
 	unsigned depth = 0;
 
-	while (p < end) {
+	while ((p = skip_to(stops, p)) < end) {
 		char ch = *p;
 
 		if (ch == '"') {

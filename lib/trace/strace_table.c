@@ -352,8 +352,11 @@ const struct strace_row *strace_find(const struct strace_table *t, const char *n
 {
 	unsigned i = hash_name(name, n);
 
-	for (; t->slot[i]; i = (i + 1) & (SLOTS - 1))
-		if (strncmp(t->slot[i]->name, name, n) == 0 && t->slot[i]->name[n] == 0)
+	for (; t->slot[i]; i = (i + 1) & (SLOTS - 1)) {
+		const char *have = t->slot[i]->name;
+
+		if (*have == *name && strncmp(have, name, n) == 0 && have[n] == 0)
 			return t->slot[i];
+	}
 	return NULL;
 }

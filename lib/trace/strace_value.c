@@ -32,6 +32,19 @@ const struct strace_word strace_clone_words[] = {
     {"CLONE_VFORK", 0x4000}, {"CLONE_THREAD", 0x10000}, {NULL, 0},
 };
 
+/* Most numbers: decimal, and too short to be too large. */
+static bool short_decimal(const char *p, size_t n, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (n == 0 || n > 18 || p[0] < '1' || p[0] > '9')
+		return false;
+	for (size_t i = 0; i < n && p[i] >= '0' && p[i] <= '9'; i++)
+		v = v * 10 + (uint64_t)(p[i] - '0');
+	*ret = v;
+	return true;
+}
+
 bool strace_number(struct op_str s, int64_t *ret)
 {
 	bool minus = s.n && s.p[0] == '-';
@@ -40,6 +53,10 @@ bool strace_number(struct op_str s, int64_t *ret)
 	int base = 10;
 	uint64_t v;
 
+	if (short_decimal(p, n, &v)) {
+		*ret = minus ? -(int64_t)v : (int64_t)v;
+		return true;
+	}
 	if (n > 2 && p[0] == '0' && p[1] == 'x') {
 		base = 16;
 		p += 2;
