@@ -25,11 +25,24 @@ void flusher_forget(struct mapping *m);
 #define CHECK_PAGES 32u /* pages between two looks at the thresholds */
 int balance_now(struct task *t, struct pagecache *pc);
 
+/* True when that many pages more are no reason to look. */
+static inline bool balance_is_far(const struct pagecache *pc, uint32_t pages)
+{
+	return pc->uncharged + pages < CHECK_PAGES && !pc->paced && !pc->threaded;
+}
+
 /* Called once per chunk of a write: starts the flusher and throttles. */
 static inline int balance_dirty(struct task *t, struct pagecache *pc, uint32_t pages)
 {
+	bool far = balance_is_far(pc, pages);
+
 	pc->uncharged += pages;
-	return pc->uncharged < CHECK_PAGES && !pc->paced && !pc->threaded ? 0 : balance_now(t, pc);
+	return far ? 0 : balance_now(t, pc);
+}
+
+static inline uint32_t pages_of(uint64_t bytes)
+{
+	return (uint32_t)((bytes + PAGE_BYTES - 1) >> PAGE_BITS);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "fs/image.h"
 #include "fs/inode.h"
 #include "pagecache/folio.h"
+#include "pagecache/hooks.h"
 #include "pagecache/pagecache.h"
 
 #define WARM_PAGES \
@@ -43,8 +44,8 @@ static inline bool source_is_flat(const struct pc_source *src, uint64_t len)
 	return src->ptr != NULL && (src->period == 0 || len <= src->period);
 }
 
-/* The same as overwrite_whole where nothing has to be looked up: into the folio that was written
- * last, all of which was overwritten before. */
+/* The same as overwrite_whole and balance_dirty where nothing has to be looked up: into the folio
+ * that was written last, all of which was overwritten before. */
 static inline bool overwrite_again(struct ek_inode *inode, uint64_t pos, uint64_t len,
 				   const struct pc_source *src)
 {
@@ -59,8 +60,10 @@ static inline bool overwrite_again(struct ek_inode *inode, uint64_t pos, uint64_
 	if (len - 1 >= folio_bytes(f) || at > folio_bytes(f) - len || pos + len > inode->size)
 		return false;
 	if (!source_is_flat(src, len) || space_is_tight(&inode->img->groups.space) ||
-	    !inode_is_touched(inode) || inode->img->tap.stage == STAGE_FOLIO)
+	    !inode_is_touched(inode) || inode->img->tap.stage == STAGE_FOLIO ||
+	    !balance_is_far(m->pc, pages_of(len)))
 		return false;
+	m->pc->uncharged += pages_of(len);
 	c = m->pc->counters;
 	overwrite_count(m->pc, c);
 	count(c, COUNTER_WRITE_CALLS, 1);

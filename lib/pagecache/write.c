@@ -164,11 +164,6 @@ static int sync_written(struct task *t, struct ek_inode *inode, unsigned flags)
 	return pc_fsync(t, inode, (flags & PC_SYNC) == 0);
 }
 
-static uint32_t pages_of(uint64_t bytes)
-{
-	return (uint32_t)((bytes + PAGE_BYTES - 1) >> PAGE_BITS);
-}
-
 /* Folio by folio; *done is how far it came. */
 static int write_folios(struct task *t, struct mapping *m, uint64_t pos, uint64_t len,
 			const struct pc_source *src, uint64_t *ret)
@@ -211,11 +206,9 @@ static int write_folios(struct task *t, struct mapping *m, uint64_t pos, uint64_
 	return rc;
 }
 
-/* What is not only an overwrite: the bytes that were written, or an error when there are none.
- * Out of line, or pc_write would make room for all of it before each small write. */
-static __attribute__((noinline)) int64_t write_anew(struct task *t, struct ek_inode *inode,
-						    uint64_t pos, uint64_t len,
-						    const struct pc_source *src)
+/* What is not only an overwrite: the bytes that were written, or an error when there are none. */
+static int64_t write_anew(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+			  const struct pc_source *src)
 {
 	struct mapping *m = mapping_of(inode);
 	uint64_t done = 0;
@@ -232,13 +225,14 @@ static __attribute__((noinline)) int64_t write_anew(struct task *t, struct ek_in
 	return done != 0 ? (int64_t)done : rc;
 }
 
-int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
-		 const struct pc_source *src, unsigned flags)
+static __attribute__((noinline)) int64_t write_any(struct task *t, struct ek_inode *inode,
+						   uint64_t pos, uint64_t len,
+						   const struct pc_source *src, unsigned flags)
 {
 	int64_t done;
 	int rc;
 
-	if (overwrite_again(inode, pos, len, src) || overwrite_whole(inode, pos, len, src)) {
+	if (overwrite_whole(inode, pos, len, src)) {
 		done = (int64_t)len;
 		/* what it cannot write fsync will tell */
 		(void)balance_dirty(t, t->img->data.ctx, pages_of(len));
@@ -249,6 +243,16 @@ int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t 
 		return done;
 	rc = sync_written(t, inode, flags);
 	return rc < 0 ? rc : done;
+}
+
+/* The common call is answered here, with nothing to be done behind the copy: what needs more is out
+ * of line, or room for all of it would be made before each small write. */
+int64_t pc_write(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t len,
+		 const struct pc_source *src, unsigned flags)
+{
+	if (flags == 0 && overwrite_again(inode, pos, len, src))
+		return (int64_t)len;
+	return write_any(t, inode, pos, len, src, flags);
 }
 
 /* Makes the page at pos writable, as a fault does: all blocks of its folio up to the end of the

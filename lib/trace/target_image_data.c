@@ -39,6 +39,15 @@ static unsigned sync_flags(const struct open_file *f, const struct op *o)
 	return flags;
 }
 
+/* Past the cache, or until it is durable. */
+static int64_t write_with_flags(struct image_target *t, const struct open_file *f,
+				const struct op *o, const struct pc_source *src)
+{
+	if (f->direct || (o->flags & OPF_DIRECT) != 0)
+		return pc_direct_write(&t->task, f->inode, o->off, o->len, src, sync_flags(f, o));
+	return pc_write(&t->task, f->inode, o->off, o->len, src, sync_flags(f, o));
+}
+
 int image_op_write(struct image_target *t, const struct op *o)
 {
 	struct open_file *f = image_file(t, o->handle);
@@ -51,10 +60,10 @@ int image_op_write(struct image_target *t, const struct op *o)
 		t->given = image_source(t, o);
 		src = &t->given;
 	}
-	if (f->direct || (o->flags & OPF_DIRECT) != 0)
-		n = pc_direct_write(&t->task, f->inode, o->off, o->len, src, sync_flags(f, o));
+	if (f->direct || f->sync != 0 || (o->flags & (OPF_DIRECT | OPF_SYNC | OPF_DSYNC)) != 0)
+		n = write_with_flags(t, f, o, src);
 	else
-		n = pc_write(&t->task, f->inode, o->off, o->len, src, sync_flags(f, o));
+		n = pc_write(&t->task, f->inode, o->off, o->len, src, 0);
 	return n == (int64_t)o->len ? 0 : short_write(t, o, n);
 }
 
