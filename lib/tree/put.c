@@ -64,7 +64,7 @@ static bool keeps_projects(const struct tree_put *p)
 struct ek_attr put_attr(const struct tree_put *p, const struct tree_entry *e)
 {
 	struct ek_attr a = {.size = sizeof(a),
-			    .mask = EK_ATTR_MODE | EK_ATTR_UID | EK_ATTR_GID,
+			    .mask = EK_ATTR_MODE | EK_ATTR_UID | EK_ATTR_GID | EK_ATTR_FLAGS,
 			    .mode = e->mode & 07777,
 			    .uid = e->uid,
 			    .gid = e->gid,
@@ -77,8 +77,6 @@ struct ek_attr put_attr(const struct tree_put *p, const struct tree_entry *e)
 
 	if (!e->no_mtime)
 		a.mask |= EK_ATTR_ATIME | EK_ATTR_MTIME;
-	if (e->flags != 0)
-		a.mask |= EK_ATTR_FLAGS;
 	if (e->project != 0 || (e->has_project && keeps_projects(p)))
 		a.mask |= EK_ATTR_PROJECT;
 	return a;

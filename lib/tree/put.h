@@ -30,8 +30,9 @@ void put_close(struct tree_put *p);
  * and then p->path.err says so. */
 const char *put_path(struct tree_put *p, const char *path);
 
-/* What an entry says of its inode: flags only when it has some, a project when the source tells
- * projects and the image keeps them. */
+/* What an entry says of its inode, flags too when it has none: a new inode has taken some from its
+ * folder, and a folder that was there may have others.  A project when the source tells projects
+ * and the image keeps them. */
 struct ek_attr put_attr(const struct tree_put *p, const struct tree_entry *e);
 
 /* Whether new folders inherit what the source does not tell: attributes with flags are set behind

@@ -49,15 +49,6 @@ int sync_collect(void *arg, const struct ek_difference *d)
 
 /* ---- attributes ---- */
 
-/* A new inode has taken flags from its folder. */
-static struct ek_attr whole_attr(const struct sync *y, const struct tree_entry *e)
-{
-	struct ek_attr a = put_attr(&y->put, e);
-
-	a.mask |= EK_ATTR_FLAGS;
-	return a;
-}
-
 static struct ek_attr attr_of_words(const struct sync *y, const struct tree_entry *e,
 				    unsigned words)
 {
@@ -68,7 +59,7 @@ static struct ek_attr attr_of_words(const struct sync *y, const struct tree_entr
 	    {WORD_TIME, EK_ATTR_MTIME},      {WORD_FLAGS, EK_ATTR_FLAGS},
 	    {WORD_PROJECT, EK_ATTR_PROJECT},
 	};
-	struct ek_attr a = whole_attr(y, e);
+	struct ek_attr a = put_attr(&y->put, e);
 	unsigned mask = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(masks); i++)
@@ -200,7 +191,7 @@ int sync_make_room(struct sync *y, struct sync_place *at)
 
 static int make_folder(struct sync *y, struct sync_place *at, const struct tree_entry *e)
 {
-	struct ek_attr a = whole_attr(y, e), flags = attr_of_words(y, e, WORD_FLAGS);
+	struct ek_attr a = put_attr(&y->put, e), flags = attr_of_words(y, e, WORD_FLAGS);
 	bool inherits = put_inherits(&y->put, e);
 	const char *path;
 	int rc = sync_tell(y, e->path, at->type != 0 ? "replace" : "make");
@@ -237,7 +228,7 @@ static int take_folder(struct sync *y, struct sync_place *at, struct tree_source
 static int put_whole(struct sync *y, struct sync_place *at, struct tree_source *s,
 		     const struct tree_entry *e, int fd)
 {
-	struct ek_attr a = whole_attr(y, e);
+	struct ek_attr a = put_attr(&y->put, e);
 	int rc = sync_tell(y, e->path, at->type != 0 ? "replace" : "make");
 
 	if (rc == 0)

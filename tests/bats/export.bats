@@ -81,6 +81,25 @@ full_image() {
 	equal "$out" new
 }
 
+@test "what comes back over a tree has the flags it left with, and those only" {
+	printf '#spec 1\n. type=dir\n./d type=dir\n./d/f data=f\n./e type=dir flags=0x40\n./e/g data=g\n./h flags=0x80 data=h\n' >a.spec
+	x 0 create --size auto --free 1M --from a.spec a.img
+	x 0 export a.img -o a.tar
+	cp a.img b.img
+	x 0 attr +nodump,noatime,sync b.img:/d b.img:/h b.img:/d/f
+	x 0 attr =immutable b.img:/e/g
+	x 0 attr =topdir b.img:/e
+	x 0 rm b.img:/d/f
+	x 0 mkdir b.img:/d/new
+	for from in a.tar a.spec; do
+		cp b.img c.img
+		x 0 import $from c.img
+		clean c.img
+		x 0 spec c.img
+		equal "$(sed -n 's/ .*flags=\([^ ]*\).*/ \1/p' <<<"$out")" "$(printf '%s\n' './d/new 0xc8' './e 0x40' './h 0x80')"
+	done
+}
+
 @test "hostile archives are refused with one line, and the image stays as it was" {
 	need python3 tar
 	python3 - <<-'END'
