@@ -87,6 +87,7 @@ int build_take(struct build *b, uint64_t want, uint64_t min_gap, struct block_ru
  * metadata, which lies block by block. */
 int build_take_whole(struct build *b, uint64_t len, uint64_t *ret);
 
+/* A run of a file; -EFBIG where no pointer leads to it. */
 int build_note_used(struct build *b, struct block_run r);
 
 /* What was taken is a gap from now on. */

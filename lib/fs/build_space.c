@@ -42,8 +42,19 @@ static int append(struct build *b, struct block_run **v, size_t *n, size_t *cap,
 	return 0;
 }
 
+/* Pointers have 32 bits. */
+static bool out_of_reach(const struct build *b, struct block_run r)
+{
+	return r.start + r.len > 1ull << 32 && !build_has_extents(b);
+}
+
 int build_note_used(struct build *b, struct block_run r)
 {
+	if (out_of_reach(b, r))
+		return diag_set(
+		    b->diag, -EFBIG,
+		    "no extents: a file would get block %llu, pointers end at 4294967295",
+		    (unsigned long long)(r.start + r.len - 1));
 	b->space.taken += r.len;
 	return append(b, &b->space.used, &b->space.nused, &b->space.used_cap, r);
 }

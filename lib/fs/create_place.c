@@ -131,16 +131,22 @@ static bool step_over(struct block_run r, uint64_t *at)
 	return true;
 }
 
-/* The first free run of whole clusters at or after at, not longer than want; len 0 when there is
- * none. */
+/* Where blocks of files end: pointers have 32 bits. */
+static uint64_t reach(const struct geom *g)
+{
+	return geom_incompat(g, INCOMPAT_EXTENTS) ? g->blocks : MIN(g->blocks, 1ull << 32);
+}
+
+/* The first free run of whole clusters at or after at that a file can have, not longer than want;
+ * len 0 when there is none. */
 static struct block_run free_run(const struct layout *l, uint64_t at, uint64_t want)
 {
 	const struct geom *g = &l->geom;
 	struct block_run r = {cluster_up(g, at), 0};
-	uint64_t end = g->blocks;
+	uint64_t end = reach(g);
 	bool moved = true;
 
-	while (moved && r.start < g->blocks) {
+	while (moved && r.start < end) {
 		moved = false;
 		for (unsigned i = 0; i < g->zone_count; i++)
 			moved |= step_over(cover(g, g->zones[i].start, g->zones[i].len), &r.start);
@@ -202,7 +208,7 @@ static uint64_t journal_goal(const struct layout *l)
 	const struct geom *g = &l->geom;
 	uint32_t flex = 1u << g->log_flex, mid, from, to, best;
 
-	mid = (uint32_t)((g->blocks - g->first_data_block) / 2 / g->blocks_per_group);
+	mid = (uint32_t)((reach(g) - g->first_data_block) / 2 / g->blocks_per_group);
 	if (g->log_flex != 0 && mid > flex) {
 		mid &= ~(flex - 1);
 		while (mid < g->groups && free_in_group(l, mid) == 0)

@@ -303,3 +303,14 @@ load ../lib/common
 	x 0 create -s 16M a.img
 	x 3 create --dry-run -s 16M a.img
 }
+
+@test "the log of a file system of pointers lies where 32 bits reach, however large that is" {
+	local img=a.img
+	truncate -s 33T $img 2>err || img=/dev/shm/extkit.$$.img
+	truncate -s 33T $img 2>err || skip "there is no file of 33 TiB here"
+	x 0 create -q -O 64bit,^extent,sparse_super2,^resize_inode -J 4M $img || { rm $img && false; }
+	code=0
+	"$EXTKIT" put err "$img:/f" || code=$?
+	rm $img
+	equal "$code" 0
+}
