@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* extkit VERB: finds the verb, fills its options, calls it, and closes the output. */
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "extkit/version.h"
 #include "fail.h"
 #include "help.h"
 #include "progress.h"
+
+/* A standard descriptor that nobody opened would be the next file's, and messages would be written
+ * into an image.  What stands in its place can neither be read nor written. */
+static void fill_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd)
+			exit(EXIT_HOST);
+	}
+}
 
 static void speak_the_users_language(void)
 {
@@ -185,12 +198,14 @@ static int start(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct run run = {0};
-	int code;
+	int code, err;
 
+	fill_descriptors();
 	speak_the_users_language();
 	code = start(argc - 1, argv + 1);
 	/* Verbs have closed their output; this is for help and the like. */
-	if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE)
-		code = fail(&run, EXIT_HOST, "%s", _("cannot write the output"));
+	err = fflush(stdout) != 0 ? errno : ferror(stdout) != 0 ? EIO : 0;
+	if (err != 0 && code == EXIT_DONE)
+		code = fail(&run, EXIT_HOST, _("cannot write the output: %s"), strerror(err));
 	return code;
 }

@@ -88,6 +88,27 @@ load ../lib/common
 	done
 }
 
+@test "a standard descriptor that is closed is never an image" {
+	x 0 create -q --size 8M a.img
+	yes ls | head -3000 >script
+	cp a.img b.img
+	for run in 'apply a.img script' 'shell a.img' 'ls a.img' 'rm a.img:/nothing' 'put nothing a.img:/' 'stat --json a.img:/no'; do
+		for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
+			eval "\"\$EXTKIT\" $run <script >out 2>err $closed" || :
+			cmp -n 1024 a.img b.img
+			x 0 ls a.img
+			equal "$out" "lost+found"
+		done
+	done
+	code=0
+	"$EXTKIT" apply a.img script >&- 2>err || code=$?
+	equal "$code" 7
+	has "$(cat err)" "cannot write the output: Bad file descriptor"
+	code=0
+	"$EXTKIT" ls --help >/dev/full 2>err || code=$?
+	equal "$(cat err)" "extkit: cannot write the output: No space left on device"
+}
+
 @test "German is spoken when it is asked for" {
 	need msgfmt
 	LANGUAGE=de x 0 --help
