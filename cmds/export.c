@@ -125,7 +125,7 @@ static int output_close(struct run *run, const struct export_opts *o, struct out
 static void say_issues(struct run *run, const struct ek_tree_report *r)
 {
 	for (size_t i = 0; i < r->nissues && !run->quiet; i++)
-		fprintf(stderr, "extkit %s: %s\n", run->cmd->name, r->issues[i].why);
+		fail_tell(run, r->issues[i].why);
 }
 
 static int write_stream(struct run *run, struct ek_inode *inode, unsigned format)

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "cmd.h"
+#include "escape.h"
 
 struct row {
 	int err, code;
@@ -37,10 +39,25 @@ int fail_code(int err, int host)
 	return EXIT_HOST;
 }
 
+void fail_tell(const struct run *run, const char *text)
+{
+	struct buffer b = {0};
+
+	buffer_adds(&b, "extkit");
+	if (run->cmd != NULL)
+		buffer_addf(&b, " %s", run->cmd->name);
+	buffer_adds(&b, ": ");
+	if (run->where != NULL)
+		escape_text(&b, run->where, strlen(run->where));
+	escape_text(&b, text, strlen(text));
+	buffer_addc(&b, '\n');
+	fwrite(b.text, 1, b.len, stderr);
+	buffer_free(&b);
+}
+
 static int say(struct run *run, int code, const char *text)
 {
-	fprintf(stderr, "extkit%s%s: %s%s\n", run->cmd != NULL ? " " : "",
-		run->cmd != NULL ? run->cmd->name : "", run->where != NULL ? run->where : "", text);
+	fail_tell(run, text);
 	if (run->said != NULL)
 		snprintf(run->said, SAID_MAX, "%s%s", run->where != NULL ? run->where : "", text);
 	if (run->out != NULL)

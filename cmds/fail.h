@@ -18,6 +18,9 @@ int fail(struct run *run, int exit_code, const char *fmt, ...)
 /* The command line is wrong: EXIT_USAGE and a hint at --help. */
 int fail_usage(struct run *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Only the line, which stays one whatever is in the names of files; the verb goes on. */
+void fail_tell(const struct run *run, const char *text);
+
 /* The exit code for a negative errno; host says that the host, not the image, gave it. */
 int fail_code(int err, int host);
 

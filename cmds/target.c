@@ -286,7 +286,7 @@ void trouble_add(struct run *run, struct trouble *trouble, int err)
 		snprintf(trouble->text, sizeof(trouble->text), "%s", text);
 	}
 	if (!run->json)
-		fprintf(stderr, "extkit %s: %s\n", run->cmd->name, text);
+		fail_tell(run, text);
 }
 
 int trouble_end(struct run *run, const struct trouble *trouble)

@@ -132,3 +132,19 @@ load ../lib/common
 	json 'd'
 	x 2 help --json bogus
 }
+
+@test "a failure is one line, whatever is in the names" {
+	make_image a.img 16M
+	local bad=$'no\nfile\e[2J'
+	for run in info ls "get a.img:/lost+found" "put" "create --from" "import" "diff a.img" "apply a.img" "trace info" replay; do
+		code=0
+		# shellcheck disable=SC2086 # the words of a command
+		"$EXTKIT" $run "$bad" a.img >.out 2>.err </dev/null || code=$?
+		grep -v '^Try ' .err >lines || :
+		equal "$run $(wc -l <lines)" "$run 1"
+		[ "$code" -ne 0 ]
+		LC_ALL=C grep -q $'\e' .err && false
+	done
+	x 5 cat "a.img:/$bad"
+	has "$err" '/no\x0afile\x1b[2J'
+}
