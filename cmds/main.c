@@ -58,6 +58,10 @@ static int check_operands(struct run *run)
 {
 	const struct cmd *cmd = run->cmd;
 
+	if (cmd->run == NULL)
+		return run->argc > 0
+			   ? fail_usage(run, _("there is no verb '%s %s'"), cmd->name, run->argv[0])
+			   : fail_usage(run, _("which of its verbs?"));
 	if (run->argc < cmd->min_args)
 		return fail_usage(run, _("too few arguments, wanted: %s"), _(cmd->args));
 	if (cmd->max_args >= 0 && run->argc > cmd->max_args)
@@ -65,8 +69,8 @@ static int check_operands(struct run *run)
 	return EXIT_DONE;
 }
 
-/* Runs the verb with everything it may use in place. */
-static int call(struct run *run)
+/* Runs the verb with everything it may use in place, or tells what is wrong with its options. */
+static int call(struct run *run, const char *wrong)
 {
 	bool inside = run->ctx != NULL; /* of a script, whose context its image has */
 	struct progress progress;
@@ -81,9 +85,12 @@ static int call(struct run *run)
 			ek_ctx_free(run->ctx);
 		return fail(run, EXIT_HOST, "%s", _("no memory"));
 	}
-	progress_begin(&progress, run);
-	code = run->cmd->run(run);
-	progress_end(&progress, run);
+	code = wrong != NULL ? fail_usage(run, "%s", wrong) : check_operands(run);
+	if (code == EXIT_DONE) {
+		progress_begin(&progress, run);
+		code = run->cmd->run(run);
+		progress_end(&progress, run);
+	}
 	err = out_close(run->out);
 	run->out = NULL;
 	if (!inside)
@@ -106,6 +113,15 @@ static int help_json(struct run *run)
 	return EXIT_DONE;
 }
 
+/* Options behind a wrong one are not read any more. */
+static bool has_word(int argc, char **argv, const char *word)
+{
+	for (int i = 0; i < argc; i++)
+		if (strcmp(argv[i], word) == 0)
+			return true;
+	return false;
+}
+
 /* The verb's own options together with the global ones, in any order. */
 static int run_verb(struct run *run, struct globals *globals, int argc, char **argv)
 {
@@ -118,7 +134,8 @@ static int run_verb(struct run *run, struct globals *globals, int argc, char **a
 	if (opts == NULL)
 		return fail(run, EXIT_HOST, "%s", _("no memory"));
 	if (opt_parse(into, 2, &argc, argv, false, why) != 0) {
-		code = fail_usage(run, "%s", why);
+		run->json = globals->json || has_word(argc, argv, "--json");
+		code = call(run, why);
 		goto out;
 	}
 	run->opts = opts;
@@ -138,11 +155,8 @@ static int run_verb(struct run *run, struct globals *globals, int argc, char **a
 		help_verb(stdout, cmd);
 	else if (globals->version)
 		code = print_version();
-	else if (cmd->run == NULL)
-		code = argc > 0 ? fail_usage(run, _("there is no verb '%s %s'"), cmd->name, argv[0])
-				: fail_usage(run, _("which of its verbs?"));
-	else if ((code = check_operands(run)) == EXIT_DONE)
-		code = call(run);
+	else
+		code = call(run, NULL);
 out:
 	opt_free(cmd->options, opts);
 	free(opts);

@@ -148,3 +148,15 @@ load ../lib/common
 	x 5 cat "a.img:/$bad"
 	has "$err" '/no\x0afile\x1b[2J'
 }
+
+@test "usage errors are a JSON object too when that is asked for" {
+	need_json
+	for run in ls "ls --nonsense a.img" "ls --nonsense --json a.img" "trace" "trace nonsense" "info a b" "truncate --size x a.img:/"; do
+		# shellcheck disable=SC2086 # the words of a command
+		x 2 --json $run
+		equal "$(json 'd["error"]["exit"]')" 2
+		has "$err" "$(json 'd["error"]["message"]')"
+	done
+	x 2 ls --nonsense --json a.img
+	equal "$(json 'd["verb"]')" ls
+}
