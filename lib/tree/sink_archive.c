@@ -52,10 +52,11 @@ static int bad(struct writer *w, const char *path)
 
 static int lost(struct writer *w, const struct tree_entry *e, const char *what)
 {
+	const char *path = *e->path != '\0' ? e->path : ".";
 	char shown[160];
 
 	return diag_set(w->k.diag, -EOPNOTSUPP, "cannot keep in this archive: '%s': %s",
-			escape_to(shown, sizeof(shown), e->path, strlen(e->path)), what);
+			escape_to(shown, sizeof(shown), path, strlen(path)), what);
 }
 
 static int check(struct writer *w, const struct tree_entry *e)
