@@ -39,7 +39,8 @@ static int cat_one(struct run *run, const char *arg, void *piece)
 	err = ek_inode_open(t.img, t.path, 0, &inode);
 	if (err < 0)
 		return target_end(run, &t, fail_call(run, err));
-	code = copy(run, inode, piece);
+	code = target_is_folder(inode) ? fail(run, EXIT_PATH, _("%s is a folder"), t.path)
+				       : copy(run, inode, piece);
 	ek_inode_close(inode);
 	return target_end(run, &t, code);
 }

@@ -50,6 +50,8 @@ static int run_fallocate(struct run *run)
 
 	if (!o->length.set)
 		return fail_usage(run, _("how long? wanted: --length"));
+	if (o->length.v == 0)
+		return fail_usage(run, _("--length: a range has no 0 bytes"));
 	if (run->json)
 		out_table(run->out, "changed", fallocate_cols, 3);
 	return each_operands(run, 0, images_write(o->dry), make ? EACH_MAKE : 0, fallocate_one,

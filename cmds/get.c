@@ -138,8 +138,12 @@ static int run_get(struct run *run)
 	err = ek_inode_open(t.img, t.path, 0, &inode);
 	if (err < 0)
 		return target_end(run, &t, fail_call(run, err));
-	code = o->all ? get_tree(run, inode, run->argv[1])
-		      : get_file(run, inode, t.path, run->argv[1]);
+	if (o->all)
+		code = get_tree(run, inode, run->argv[1]);
+	else if (target_is_folder(inode))
+		code = fail(run, EXIT_PATH, _("%s is a folder; wanted: --recursive"), t.path);
+	else
+		code = get_file(run, inode, t.path, run->argv[1]);
 	ek_inode_close(inode);
 	return target_end(run, &t, code);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* extkit ln: links, and more names for files. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd.h"
 #include "fail.h"
@@ -20,13 +21,27 @@ static const struct opt ln_options[] = {
     OPT_END,
 };
 
+static int link_text(struct run *run, const struct place *to, const char *name, unsigned flags)
+{
+	int err;
+
+	if (*run->argv[0] == '\0')
+		return fail_usage(run, _("a link holds text, TARGET is ''"));
+	err = ek_symlink(to->img, run->argv[0], name, flags, NULL);
+	return err < 0 ? fail_call(run, err) : EXIT_DONE;
+}
+
 static int link_file(struct run *run, struct images *s, const struct place *to, const char *name,
 		     unsigned flags)
 {
 	const struct ln_opts *o = run->opts;
 	struct place from;
-	int code = images_get(s, run->argv[0], images_write(o->dry), &from), err;
+	int code, err;
 
+	if (run->held == NULL && strstr(run->argv[0], ":/") == NULL)
+		return fail_usage(run, _("'%s' is no IMG:/FILE; text of a link is for --symbolic"),
+				  run->argv[0]);
+	code = images_get(s, run->argv[0], images_write(o->dry), &from);
 	if (code != EXIT_DONE)
 		return code;
 	if (from.img != to->img)
@@ -44,7 +59,7 @@ static int run_ln(struct run *run)
 	struct images s = {.run = run};
 	struct place to;
 	char *name;
-	int code = images_get(&s, run->argv[1], images_write(o->dry), &to), err;
+	int code = images_get(&s, run->argv[1], images_write(o->dry), &to);
 
 	if (code != EXIT_DONE)
 		return images_end(&s, code);
@@ -52,8 +67,7 @@ static int run_ln(struct run *run)
 	if (name == NULL) {
 		code = fail(run, EXIT_HOST, "%s", _("no memory"));
 	} else if (o->symbolic) {
-		err = ek_symlink(to.img, run->argv[0], name, flags, NULL);
-		code = err < 0 ? fail_call(run, err) : EXIT_DONE;
+		code = link_text(run, &to, name, flags);
 	} else {
 		code = link_file(run, &s, &to, name, flags);
 	}

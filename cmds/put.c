@@ -92,6 +92,7 @@ static int put_open(struct run *run, struct target *t, int fd, const char *path)
 static int put_one(struct run *run, struct target *t, const char *file, bool many)
 {
 	char *path = name_in(t, file, many);
+	struct stat st;
 	int fd, code;
 
 	if (path == NULL)
@@ -99,6 +100,9 @@ static int put_one(struct run *run, struct target *t, const char *file, bool man
 	fd = strcmp(file, "-") == 0 ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		code = fail(run, EXIT_HOST, "%s: %s", file, strerror(errno));
+	} else if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		code = fail(run, EXIT_HOST, _("%s is a folder; trees are for import"), file);
+		close(fd);
 	} else {
 		code = put_open(run, t, fd, path);
 		close(fd);

@@ -134,6 +134,10 @@ int target_parse(struct run *run, const char *arg, struct target *ret)
 			return code;
 		}
 	}
+	if (*t.image == '\0') {
+		free(t.image);
+		return fail_usage(run, _("'%s' names no image"), arg);
+	}
 	*ret = t;
 	return EXIT_DONE;
 }
@@ -265,6 +269,13 @@ static int target_open_file(struct run *run, const char *arg, unsigned flags, st
 	}
 	*ret = t;
 	return EXIT_DONE;
+}
+
+bool target_is_folder(struct ek_inode *inode)
+{
+	struct ek_stat st = {.size = sizeof(st)};
+
+	return ek_inode_stat(inode, &st) == 0 && S_ISDIR(st.mode);
 }
 
 int target_end(struct run *run, struct target *target, int code)

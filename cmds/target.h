@@ -54,6 +54,9 @@ int target_parse(struct run *run, const char *arg, struct target *ret);
  * ek_image_flag. */
 int target_open(struct run *run, const char *arg, unsigned flags, struct target *ret);
 
+/* What can be a folder only by mistake is told by its path. */
+bool target_is_folder(struct ek_inode *inode);
+
 /* Closes and frees.  A failure to finish the image becomes the exit code, unless code tells of one
  * already. */
 int target_end(struct run *run, struct target *target, int code);

@@ -160,3 +160,32 @@ load ../lib/common
 	x 2 ls --nonsense --json a.img
 	equal "$(json 'd["verb"]')" ls
 }
+
+@test "what is no file or no folder is told by its name" {
+	make_image a.img 16M
+	echo x >f
+	x 0 mkdir a.img:/d
+	x 0 put f a.img:/f
+	x 5 cat a.img:/f a.img:/d
+	has "$err" "/d is a folder"
+	x 5 get a.img:/d out
+	has "$err" "/d is a folder; wanted: --recursive"
+	mkdir host
+	x 7 put host a.img:/
+	has "$err" "host is a folder"
+	x 3 convert host b.img
+	x 3 info host
+	for verb in info ls "mkdir -p" "create --size 8M" "df"; do
+		# shellcheck disable=SC2086 # the words of a command
+		x 2 $verb ''
+		has "$err" "'' names no image"
+	done
+	x 2 cat :/f
+	x 2 ln -s '' a.img:/l
+	has "$err" "TARGET is ''"
+	x 2 ln f a.img:/l
+	has "$err" "'f' is no IMG:/FILE"
+	x 2 fallocate --length 0 a.img:/f
+	has "$err" "--length"
+	clean a.img
+}
