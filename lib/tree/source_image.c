@@ -200,9 +200,11 @@ static int image_read(struct tree_source *s, uint64_t token, uint64_t off, void 
 	return rc;
 }
 
+/* What went wrong elsewhere is still to be told: closing an image forgets it. */
 static void image_close_source(struct tree_source *s)
 {
 	struct reader *r = of(s);
+	struct diag *d = s->diag, said = *d;
 	struct hash_node *n;
 	size_t at = 0;
 
@@ -213,6 +215,8 @@ static void image_close_source(struct tree_source *s)
 	ek_walk_close(r->walk);
 	if (r->owned)
 		(void)ek_image_close(r->img);
+	if (said.code != 0)
+		*d = said;
 	xattr_list_free(&r->xattrs);
 	free(r->ranges);
 	free(r->target);

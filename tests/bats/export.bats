@@ -211,3 +211,14 @@ full_image() {
 	equal "$(cat a.tar)" mine
 	equal "$(echo a.tar*)" a.tar
 }
+
+@test "what is wrong with a source is told when an image was read before it" {
+	x 0 create -q --size 8M a.img
+	cp a.img b.img
+	printf 'no archive' >junk
+	for run in "create --from a.img --from junk c.img" "import a.img junk b.img" "size a.img junk" "diff a.img junk" "diff junk a.img"; do
+		# shellcheck disable=SC2086 # the words of a command
+		x 2 $run
+		has "$err" "archive junk: cannot be read"
+	done
+}
