@@ -71,12 +71,17 @@ static int temp_open(struct run *run, const char *to, struct output *out)
 	return fail(run, EXIT_HOST, "%s: %s", to, strerror(why));
 }
 
+static bool to_stdout(const struct export_opts *o)
+{
+	return o->to == NULL || strcmp(o->to, "-") == 0;
+}
+
 static int output_open(struct run *run, const struct export_opts *o, struct output *out)
 {
 	struct stat st;
 
 	*out = (struct output){.fd = STDOUT_FILENO};
-	if (o->to == NULL || strcmp(o->to, "-") == 0)
+	if (to_stdout(o))
 		return EXIT_DONE;
 	if (stat(o->to, &st) == 0 && !S_ISREG(st.st_mode)) {
 		out->fd = open(o->to, O_WRONLY | O_CLOEXEC);
@@ -157,8 +162,11 @@ static int export_as(struct run *run, unsigned format)
 {
 	struct ek_inode *inode;
 	struct target t;
-	int code = target_open(run, run->argv[0], 0, &t), err;
+	int code, err;
 
+	if (run->json && to_stdout(run->opts))
+		return fail_usage(run, _("--json needs standard output for itself: use --output"));
+	code = target_open(run, run->argv[0], 0, &t);
 	if (code != EXIT_DONE)
 		return code;
 	err = ek_inode_open(t.img, t.path, 0, &inode);

@@ -189,3 +189,14 @@ load ../lib/common
 	has "$err" "--length"
 	clean a.img
 }
+
+@test "no JSON is mixed with an archive or a manifest" {
+	need_json
+	make_image a.img 16M
+	for verb in export spec; do
+		x 2 $verb --json a.img
+		equal "$(json 'd["error"]["exit"]')" 2
+		x 0 $verb --json -o $verb.out a.img
+		equal "$(json 'd["verb"]')" $verb
+	done
+}
