@@ -122,10 +122,8 @@ static int convert(struct run *run, const struct target *t)
 	progress_begin(&progress, run);
 	err = ek_convert(run->ctx, t->image, run->argv[1], &opt, &done);
 	progress_end(&progress, run);
-	if (err == -EISDIR) /* as everywhere else: it is no image */
-		return fail(run, EXIT_DAMAGED, "%s", ek_ctx_message(run->ctx));
-	if (err < 0)
-		return fail_call(run, err);
+	if (err < 0) /* -EINVAL is about the other file, too */
+		return err == -EISDIR ? fail_open(run, err) : fail_call(run, err);
 	show(run, &done);
 	return EXIT_DONE;
 }

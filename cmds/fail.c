@@ -17,14 +17,15 @@ struct row {
 
 /* What an errno means when the image gave it; everything else is the host's. */
 static const struct row codes[] = {
-    {-EUCLEAN, EXIT_DAMAGED},   {-EBADMSG, EXIT_DAMAGED},    {-EILSEQ, EXIT_DAMAGED},
-    {-EOVERFLOW, EXIT_DAMAGED}, {-EROFS, EXIT_DAMAGED},      {-EPERM, EXIT_DAMAGED},
-    {-ENOSPC, EXIT_SPACE},      {-EDQUOT, EXIT_SPACE},       {-EFBIG, EXIT_SPACE},
-    {-ENOENT, EXIT_PATH},       {-ENOTDIR, EXIT_PATH},       {-EISDIR, EXIT_PATH},
-    {-EEXIST, EXIT_PATH},       {-ENOTEMPTY, EXIT_PATH},     {-ELOOP, EXIT_PATH},
-    {-ENAMETOOLONG, EXIT_PATH}, {-EMLINK, EXIT_PATH},        {-EXDEV, EXIT_PATH},
-    {-ESTALE, EXIT_PATH},       {-ENODATA, EXIT_PATH},       {-EINVAL, EXIT_USAGE},
-    {-E2BIG, EXIT_USAGE},       {-EOPNOTSUPP, EXIT_FEATURE}, {-ENOSYS, EXIT_FEATURE},
+    {-EUCLEAN, EXIT_DAMAGED},   {-EBADMSG, EXIT_DAMAGED}, {-EILSEQ, EXIT_DAMAGED},
+    {-EOVERFLOW, EXIT_DAMAGED}, {-EROFS, EXIT_DAMAGED},   {-EPERM, EXIT_DAMAGED},
+    {-ENOSPC, EXIT_SPACE},      {-EDQUOT, EXIT_SPACE},    {-EFBIG, EXIT_SPACE},
+    {-ENOENT, EXIT_PATH},       {-ENOTDIR, EXIT_PATH},    {-EISDIR, EXIT_PATH},
+    {-EEXIST, EXIT_PATH},       {-ENOTEMPTY, EXIT_PATH},  {-ELOOP, EXIT_PATH},
+    {-ENAMETOOLONG, EXIT_PATH}, {-EMLINK, EXIT_PATH},     {-EXDEV, EXIT_PATH},
+    {-ESTALE, EXIT_PATH},       {-ENODATA, EXIT_PATH},    {-EINVAL, EXIT_USAGE},
+    {-E2BIG, EXIT_USAGE},       {-ERANGE, EXIT_USAGE},    {-EOPNOTSUPP, EXIT_FEATURE},
+    {-ENOSYS, EXIT_FEATURE},
 };
 
 int fail_code(int err, int host)
@@ -72,6 +73,13 @@ int fail_call(struct run *run, int err)
 
 	return say(run, fail_code(err, ek_ctx_from_host(run->ctx)),
 		   *text != '\0' ? text : strerror(-err));
+}
+
+int fail_open(struct run *run, int err)
+{
+	if (err == -EINVAL || err == -EISDIR)
+		return say(run, EXIT_DAMAGED, ek_ctx_message(run->ctx));
+	return fail_call(run, err);
 }
 
 int fail(struct run *run, int exit_code, const char *fmt, ...)

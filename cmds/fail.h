@@ -11,6 +11,10 @@ struct run;
 /* The last story of run->ctx; err is the negative errno that the library call returned. */
 int fail_call(struct run *run, int err);
 
+/* The same where an image was to be opened: what is no filesystem is the image's fault, not the
+ * command line's. */
+int fail_open(struct run *run, int err);
+
 /* A sentence of our own. */
 int fail(struct run *run, int exit_code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -176,7 +176,7 @@ static int inspect(struct run *run, const struct target *t, char *const *what, i
 		    (o->no_seal ? (unsigned)EK_INSPECT_NO_SEAL : 0);
 	err = ek_inspect_open(run->ctx, t->image, &opt, &ins);
 	if (err < 0)
-		return fail_call(run, err);
+		return fail_open(run, err);
 	code = o->set.n != 0 ? set_fields(run, ins, what[0]) : show_all(run, ins, what, n);
 	err = ek_inspect_close(ins);
 	return code == EXIT_DONE && err < 0 ? fail_call(run, err) : code;

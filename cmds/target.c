@@ -262,10 +262,7 @@ static int target_open_file(struct run *run, const char *arg, unsigned flags, st
 	err = ek_image_open(run->ctx, t.image, &opt, &t.img);
 	if (err < 0) {
 		free(t.image);
-		/* what is no filesystem is the image's fault, not the command line's */
-		return err == -EINVAL || err == -EISDIR
-			   ? fail(run, EXIT_DAMAGED, "%s", ek_ctx_message(run->ctx))
-			   : fail_call(run, err);
+		return fail_open(run, err);
 	}
 	*ret = t;
 	return EXIT_DONE;

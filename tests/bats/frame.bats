@@ -200,3 +200,16 @@ load ../lib/common
 		equal "$(json 'd["verb"]')" $verb
 	done
 }
+
+@test "a file that is no filesystem has exit code 3 whoever reads it" {
+	: >zero
+	head -c 100000 /dev/zero >zeros
+	mkdir dir
+	for img in zero zeros dir; do
+		for verb in info ls inspect "diff --blocks $img" "mkdir -p"; do
+			# shellcheck disable=SC2086 # the words of a command
+			x 3 $verb $img
+			one_error_line "${verb%% *}"
+		done
+	done
+}
