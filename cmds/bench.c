@@ -83,7 +83,7 @@ static int run_bench(struct run *run)
 
 	if (run->argc == 0)
 		return list(run);
-	if (opt_number(run->argv[0], &study) != 0 || study > EK_BENCH_STUDIES)
+	if (opt_number(run->argv[0], &study) != 0 || study == 0 || study > EK_BENCH_STUDIES)
 		return fail_usage(run, _("'%s' is no study, they are 1 to 5"), run->argv[0]);
 	err = ek_bench_run(run->ctx, (unsigned)study, &opt, &rep);
 	if (err < 0)

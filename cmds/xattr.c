@@ -113,6 +113,8 @@ static int value_parse(struct run *run, const char *arg, struct value *v)
 	v->name_mem[strcspn(arg, "=")] = '\0';
 	if (strlen(v->name) == strlen(arg))
 		return fail_usage(run, _("'%s' is not NAME=VALUE"), arg);
+	if (*v->name == '\0')
+		return fail_usage(run, _("'%s': the name is missing"), arg);
 	text = arg + strlen(v->name) + 1;
 	if (!o->text && strncmp(text, "0x", 2) == 0)
 		return value_from_hex(run, text + 2, v);
