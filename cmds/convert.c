@@ -111,7 +111,8 @@ static int convert(struct run *run, const struct target *t)
 	if (t->has_path)
 		return fail_usage(run, _("a whole image is converted, not a path in it"));
 	if (o->level.set && (o->level.v < 1 || o->level.v > 22))
-		return fail_usage(run, _("--level is 1 to 22"));
+		return fail_usage(run, _("--level: %llu is not one of 1 to 22"),
+				  (unsigned long long)o->level.v);
 	code = form_of(run, run->argv[1], &opt.to);
 	if (code == EXIT_DONE)
 		code = measure(run, t, &opt);
