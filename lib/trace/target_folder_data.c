@@ -136,7 +136,7 @@ int folder_read(struct folder_target *t, const struct op *o)
 
 	if (fd < 0)
 		return -EBADF;
-	/* System calls refuse what ends behind every file; there is nothing, as for other targets. */
+	/* System calls refuse what ends behind every file; for other targets there is nothing. */
 	len = o->off > INT64_MAX ? 0 : MIN(len, INT64_MAX - o->off);
 	while (done < len) {
 		int vecs = fill_vecs(t->scratch, len - done, vec);

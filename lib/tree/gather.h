@@ -33,9 +33,9 @@ struct gather {
 		struct build_inode *dir; /* NULL: none */
 		char *path;
 		size_t len, cap;
-	} parent; /* of the last entry: most have the same as the one before */
-	unsigned source;                 /* the number of the current source */
-	struct build_inode **list;       /* after gather_finish: folders before what is in them */
+	} parent;                  /* of the last entry: most have the same as the one before */
+	unsigned source;           /* the number of the current source */
+	struct build_inode **list; /* after gather_finish: folders before what is in them */
 	uint32_t n;
 	size_t cap;
 };
