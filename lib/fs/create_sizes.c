@@ -116,6 +116,23 @@ static void choose_backups(const struct create_opts *o, struct sizes *z)
 	z->backup_bgs[1] = o->backups > 1 && z->groups > 2 ? z->groups - 1 : 0;
 }
 
+/* Without meta_bg all descriptors lie in one group, and in each that has copies of them. */
+static int check_heads(const struct create_opts *o, const struct sizes *z, const struct geom *g,
+		       struct diag *d)
+{
+	uint32_t heads = geom_base_meta(g, 0);
+
+	if ((o->incompat & INCOMPAT_FLEX_BG) == 0)
+		heads += 2 + z->itable;
+	if (heads < z->bpg)
+		return 0;
+	return diag_set(
+	    d, -EINVAL,
+	    "size %llu: metadata at the front of a group take %u of its %u blocks: want "
+	    "meta_bg or larger blocks",
+	    (unsigned long long)o->size, heads, z->bpg);
+}
+
 /* One round of sizing: 1 when the last group was cut off and all must be computed anew. */
 static int size_round(const struct create_opts *o, struct sizes *z, struct diag *d)
 {
@@ -134,6 +151,10 @@ static int size_round(const struct create_opts *o, struct sizes *z, struct diag 
 	if (rc < 0)
 		return rc;
 	g = shape(o, z);
+	if (z->groups != 1)
+		rc = check_heads(o, z, &g, d);
+	if (rc < 0)
+		return rc;
 	need = 2 + z->itable + geom_base_meta(&g, z->groups - 1);
 	rest = (z->blocks - z->first) % z->bpg;
 	if (z->groups == 1 && o->tight)

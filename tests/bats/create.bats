@@ -314,3 +314,11 @@ load ../lib/common
 	rm $img
 	equal "$code" 0
 }
+
+@test "descriptors that no group can hold are refused with a way out" {
+	truncate -s 1100G a.img 2>err || skip "there is no file of 1100 GiB here"
+	x 2 create --dry-run -b 1K a.img
+	has "$err" "want meta_bg or larger blocks"
+	x 0 create --dry-run -b 1K -O meta_bg,^resize_inode a.img
+	x 0 create --dry-run -b 2K a.img
+}
