@@ -112,7 +112,7 @@ static int tell(struct load *l, const struct op *o, int rc)
 			(unsigned long long)o->len, strerror(-rc));
 }
 
-static int run_op(struct load *l, const struct op *o)
+static inline int run_op(struct load *l, const struct op *o)
 {
 	int rc = l->target->ops->tick(l->target, o->time);
 
@@ -139,16 +139,21 @@ static int one_mark(struct load *l, const struct op *o)
 	return 0;
 }
 
-static int one_op(struct load *l, const struct op *o)
+/* Reads and writes: nearly all. */
+static inline int one_call(struct load *l, const struct op *o)
+{
+	int rc;
+
+	note_call(l, o);
+	rc = run_op(l, o);
+	return rc < 0 || ++l->ops % PROGRESS_STEP != 0 ? rc : tell_progress(l);
+}
+
+static int one_other(struct load *l, const struct op *o)
 {
 	struct op first;
 	int rc, made;
 
-	if (o->code == OP_READ || o->code == OP_WRITE) {
-		note_call(l, o);
-		rc = run_op(l, o);
-		return rc < 0 || ++l->ops % PROGRESS_STEP != 0 ? rc : tell_progress(l);
-	}
 	if (o->code == OP_MARK)
 		return one_mark(l, o);
 	made = note_open(l, o);
@@ -197,7 +202,7 @@ static int run_load(struct load *l, bool clean)
 	int rc = l->target->ops->begin(l->target), end;
 
 	while (rc == 0 && (rc = op_next(l->source, &o)) == 1)
-		rc = one_op(l, o);
+		rc = o->code == OP_READ || o->code == OP_WRITE ? one_call(l, o) : one_other(l, o);
 	if (rc == 0)
 		rc = wait_for_all(l);
 	if (rc == 0) {

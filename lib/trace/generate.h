@@ -51,6 +51,7 @@ struct gen {
 	struct gen_plan plan;
 	uint64_t ns;   /* of a step */
 	uint64_t pass; /* the first step of the pass that was made last */
+	uint64_t same; /* how many steps behind the last differ from it only by off += len */
 	char path[32];
 };
 
@@ -60,7 +61,8 @@ struct generator {
 	/* Fills plan; -EINVAL with a story when values do not go together. */
 	int (*plan)(struct gen *g, struct diag *d);
 	/* Step k (below setup + steps) of a process; step 0 opens handle 0.  *o is clear but for
-	 * time and thread. */
+	 * time and thread.  Where there is only one process it may set g->same, and is not asked
+	 * for those steps. */
 	void (*step)(struct gen *g, uint64_t proc, uint64_t k, struct op *o);
 };
 

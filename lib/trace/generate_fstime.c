@@ -83,23 +83,30 @@ static void prepare(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 	gen_io(o, k < n ? OP_WRITE : OP_READ, gen_handle(proc, 0), k % n * len, len);
 }
 
+/* Calls of one file follow each other to the end of the pass. */
+static void go_on(struct gen *g, uint64_t k, enum op_code code, struct op *o)
+{
+	uint64_t at = in_pass(g, k);
+
+	gen_io(o, code, o->handle, at * g->v[BUFFER], g->v[BUFFER]);
+	if (g->plan.procs == 1)
+		g->same = g->plan.calls - at - 1;
+}
+
 static void step(struct gen *g, uint64_t proc, uint64_t k, struct op *o)
 {
 	uint64_t len = g->v[BUFFER];
-	uint32_t f = gen_handle(proc, 0), t = gen_handle(proc, 1);
 
 	if (k < g->plan.setup) {
 		prepare(g, proc, k, o);
 		return;
 	}
 	k -= g->plan.setup;
-	if (g->v[MODE] == MODE_WRITE)
-		gen_io(o, OP_WRITE, f, in_pass(g, k) * len, len);
-	else if (g->v[MODE] == MODE_READ)
-		gen_io(o, OP_READ, f, in_pass(g, k) * len, len);
+	o->handle = gen_handle(proc, g->v[MODE] == MODE_COPY && k % 2 != 0);
+	if (g->v[MODE] == MODE_COPY)
+		gen_io(o, k % 2 == 0 ? OP_READ : OP_WRITE, o->handle, in_pass(g, k / 2) * len, len);
 	else
-		gen_io(o, k % 2 == 0 ? OP_READ : OP_WRITE, k % 2 == 0 ? f : t,
-		       in_pass(g, k / 2) * len, len);
+		go_on(g, k, g->v[MODE] == MODE_WRITE ? OP_WRITE : OP_READ, o);
 }
 
 const struct generator generator_fstime = {
