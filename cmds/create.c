@@ -43,22 +43,22 @@ static const struct opt create_options[] = {
 	     N_("changes to the usual features: orphan_file,^resize_inode; none: no feature")),
     OPT_TEXT(T, compat, 0, "compat", N_("NAME"),
 	     N_("only features that NAME knows: linux-4.9, e2fsprogs-1.42, grub-2.06")),
-    OPT_SIZE(T, block_size, 'b', "block-size", N_("SIZE"), N_("1K to 64K; else by size")),
-    OPT_SIZE(T, cluster, 'C', "cluster-size", N_("SIZE"), N_("with bigalloc; else sixteen blocks")),
-    OPT_SIZE(T, inode_size, 'I', "inode-size", N_("SIZE"), N_("bytes of an inode, usually 256")),
-    OPT_NUMBER(T, inodes, 'N', "inodes", N_("N"), N_("at least so many inodes")),
-    OPT_SIZE(T, ratio, 'i', "bytes-per-inode", N_("SIZE"), N_("an inode for each SIZE bytes")),
-    OPT_SIZE(T, journal, 'J', "journal", N_("SIZE"), N_("of the journal; else by size")),
+    OPT_ROOM(T, block_size, 'b', "block-size", N_("SIZE"), N_("1K to 64K; else by size")),
+    OPT_ROOM(T, cluster, 'C', "cluster-size", N_("SIZE"), N_("with bigalloc; else sixteen blocks")),
+    OPT_ROOM(T, inode_size, 'I', "inode-size", N_("SIZE"), N_("bytes of an inode, usually 256")),
+    OPT_COUNT(T, inodes, 'N', "inodes", N_("N"), N_("at least so many inodes")),
+    OPT_ROOM(T, ratio, 'i', "bytes-per-inode", N_("SIZE"), N_("an inode for each SIZE bytes")),
+    OPT_ROOM(T, journal, 'J', "journal", N_("SIZE"), N_("of the journal; else by size")),
     OPT_FLAG(T, no_journal, 0, "no-journal", N_("without a journal")),
     OPT_FILE(T, journal_path, 0, "journal-on", N_("DEVICE"),
 	     N_("the journal lies on a device of its own")),
     OPT_FLAG(T, journal_device, 0, "journal-device", N_("no filesystem but a journal for others")),
     OPT_NUMBER(T, reserved, 'm', "reserved", N_("PERCENT"), N_("of blocks for root, usually 5")),
-    OPT_NUMBER(T, group, 'g', "blocks-per-group", N_("N"), N_("a multiple of 8")),
-    OPT_NUMBER(T, flex, 'G', "flex-groups", N_("N"), N_("groups whose metadata lie together")),
+    OPT_COUNT(T, group, 'g', "blocks-per-group", N_("N"), N_("a multiple of 8")),
+    OPT_COUNT(T, flex, 'G', "flex-groups", N_("N"), N_("groups whose metadata lie together")),
     OPT_NUMBER(T, backups, 0, "backups", N_("N"),
 	       N_("copies of the superblock, with sparse_super2")),
-    OPT_SIZE(T, grow_to, 0, "grow-to", N_("SIZE"), N_("what it may grow to while mounted")),
+    OPT_ROOM(T, grow_to, 0, "grow-to", N_("SIZE"), N_("what it may grow to while mounted")),
     OPT_NUMBER(T, stride, 0, "stride", N_("N"), N_("blocks on one disk before the next")),
     OPT_NUMBER(T, stripe, 0, "stripe-width", N_("N"), N_("blocks of a full stripe of data")),
     OPT_NUMBER(T, guard, 0, "guard-interval", N_("SECONDS"), N_("of the mount guard, with mmp")),
@@ -270,6 +270,8 @@ static int make(struct run *run, struct ek_create_options *opt)
 		code = create_tree(run, &t, opt, &tree);
 	} else if (tree.how != EK_SIZE_GIVEN) {
 		code = fail_usage(run, _("--size auto and min need --from"));
+	} else if (from_given(&o->tree) != NULL) {
+		code = fail_usage(run, _("--%s needs --from"), from_given(&o->tree));
 	} else {
 		code = create_empty(run, &t, opt);
 	}

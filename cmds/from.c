@@ -59,6 +59,34 @@ static int parse_maps(struct run *run, const char *word, const struct opt_list *
 	return code;
 }
 
+const char *from_given(const struct from_opts *o)
+{
+	const struct {
+		bool set;
+		const char *word;
+	} all[] = {
+	    {o->all_root, "all-root"},
+	    {o->owner != NULL, "owner"},
+	    {o->group != NULL, "group"},
+	    {o->users.n != 0, "map-users"},
+	    {o->groups.n != 0, "map-groups"},
+	    {o->excludes.n != 0, "exclude"},
+	    {o->file_contexts != NULL, "file-contexts"},
+	    {o->xattr_file != NULL, "xattr-file"},
+	    {o->fs_config != NULL, "fs-config"},
+	    {o->keep_going, "keep-going"},
+	    {o->no_xattrs, "no-xattrs"},
+	    {o->clamp, "clamp-mtime"},
+	    {o->max_entries.set, "max-entries"},
+	    {o->max_bytes.set, "max-bytes"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].set)
+			return all[i].word;
+	return NULL;
+}
+
 int from_fill(struct run *run, const struct from_opts *o, struct ek_tree_options *tree)
 {
 	int code = EXIT_DONE;

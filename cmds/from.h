@@ -35,10 +35,13 @@ struct from_opts {
 	    OPT_FLAG(T, m.no_xattrs, 0, "no-xattrs", N_("leave attributes of sources out")),     \
 	    OPT_FLAG(T, m.keep_going, 0, "keep-going",                                           \
 		     N_("list what cannot be kept and go on; the exit code is 8")),              \
-	    OPT_NUMBER(T, m.max_entries, 0, "max-entries", N_("N"),                              \
-		       N_("fail behind N files; 16777216")),                                     \
-	    OPT_SIZE(T, m.max_bytes, 0, "max-bytes", N_("SIZE"),                                 \
+	    OPT_COUNT(T, m.max_entries, 0, "max-entries", N_("N"),                               \
+		      N_("fail behind N files; 16777216")),                                      \
+	    OPT_ROOM(T, m.max_bytes, 0, "max-bytes", N_("SIZE"),                                 \
 		     N_("fail behind SIZE of data; 16T"))
+
+/* The word of an option that was given, which says nothing without sources; NULL: none. */
+const char *from_given(const struct from_opts *o);
 
 /* Fills *tree; its lists are freed by from_free. */
 int from_fill(struct run *run, const struct from_opts *o, struct ek_tree_options *tree);

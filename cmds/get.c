@@ -27,8 +27,8 @@ static const struct opt get_options[] = {
     OPT_FLAG(T, setid, 0, "setid", N_("keep set-user-ID, set-group-ID and sticky bits")),
     OPT_FLAG(T, xattrs, 0, "xattrs", N_("keep extended attributes")),
     OPT_FLAG(T, nodes, 0, "nodes", N_("make device nodes, pipes and sockets")),
-    OPT_NUMBER(T, max_entries, 0, "max-entries", N_("N"), N_("stop behind N files; 1000000")),
-    OPT_SIZE(T, max_bytes, 0, "max-bytes", N_("SIZE"), N_("stop behind SIZE of data; 16G")),
+    OPT_COUNT(T, max_entries, 0, "max-entries", N_("N"), N_("stop behind N files; 1000000")),
+    OPT_ROOM(T, max_bytes, 0, "max-bytes", N_("SIZE"), N_("stop behind SIZE of data; 16G")),
     OPT_END,
 };
 

@@ -144,6 +144,8 @@ static int store_number(const struct opt *o, struct opt_num *num, const char *va
 		return bad_value(o, value, _("a size such as 4096, 64K, 256M or 10GB"), why);
 	if (o->kind == OPT_KIND_TIME && opt_time(value, &v) != 0)
 		return bad_value(o, value, _("a time such as 30s, 5ms or 100us"), why);
+	if (o->positive && v == 0)
+		return bad_value(o, value, _("above 0"), why);
 	num->v = v;
 	num->set = true;
 	return 0;

@@ -46,46 +46,56 @@ struct opt {
 	const char *arg;  /* what the synopsis calls the value; for a choice "one|two" */
 	size_t at;        /* offset in the option struct */
 	const char *help; /* one line without a full stop */
+	bool positive;    /* a number or size: 0 means nothing */
 };
 
 /* The offset of a member, which must have this type. */
 #define OPT_AT(s, member, type) (offsetof(s, member) + 0 * sizeof(&((s *)0)->member == (type *)0))
 
-#define OPT_FLAG(s, m, letter, word, help)                                  \
-	{                                                                   \
-		letter, word, OPT_KIND_FLAG, NULL, OPT_AT(s, m, bool), help \
-	}
-#define OPT_TEXT(s, m, letter, word, arg, help)                                    \
+#define OPT_FLAG(s, m, letter, word, help)                                         \
 	{                                                                          \
-		letter, word, OPT_KIND_TEXT, arg, OPT_AT(s, m, const char *), help \
+		letter, word, OPT_KIND_FLAG, NULL, OPT_AT(s, m, bool), help, false \
 	}
-#define OPT_FILE(s, m, letter, word, arg, help)                                    \
-	{                                                                          \
-		letter, word, OPT_KIND_FILE, arg, OPT_AT(s, m, const char *), help \
+#define OPT_TEXT(s, m, letter, word, arg, help)                                           \
+	{                                                                                 \
+		letter, word, OPT_KIND_TEXT, arg, OPT_AT(s, m, const char *), help, false \
 	}
-#define OPT_NUMBER(s, m, letter, word, arg, help)                                      \
+#define OPT_FILE(s, m, letter, word, arg, help)                                           \
+	{                                                                                 \
+		letter, word, OPT_KIND_FILE, arg, OPT_AT(s, m, const char *), help, false \
+	}
+#define OPT_NUMBER(s, m, letter, word, arg, help)                                             \
+	{                                                                                     \
+		letter, word, OPT_KIND_NUMBER, arg, OPT_AT(s, m, struct opt_num), help, false \
+	}
+#define OPT_SIZE(s, m, letter, word, arg, help)                                             \
+	{                                                                                   \
+		letter, word, OPT_KIND_SIZE, arg, OPT_AT(s, m, struct opt_num), help, false \
+	}
+/* The same of at least 1. */
+#define OPT_COUNT(s, m, letter, word, arg, help)                                             \
+	{                                                                                    \
+		letter, word, OPT_KIND_NUMBER, arg, OPT_AT(s, m, struct opt_num), help, true \
+	}
+#define OPT_ROOM(s, m, letter, word, arg, help)                                            \
+	{                                                                                  \
+		letter, word, OPT_KIND_SIZE, arg, OPT_AT(s, m, struct opt_num), help, true \
+	}
+#define OPT_TIME(s, m, letter, word, arg, help)                                             \
+	{                                                                                   \
+		letter, word, OPT_KIND_TIME, arg, OPT_AT(s, m, struct opt_num), help, false \
+	}
+#define OPT_CHOICE(s, m, letter, word, choices, help)                                  \
 	{                                                                              \
-		letter, word, OPT_KIND_NUMBER, arg, OPT_AT(s, m, struct opt_num), help \
+		letter, word, OPT_KIND_CHOICE, choices, OPT_AT(s, m, int), help, false \
 	}
-#define OPT_SIZE(s, m, letter, word, arg, help)                                      \
-	{                                                                            \
-		letter, word, OPT_KIND_SIZE, arg, OPT_AT(s, m, struct opt_num), help \
+#define OPT_LIST(s, m, letter, word, arg, help)                                              \
+	{                                                                                    \
+		letter, word, OPT_KIND_LIST, arg, OPT_AT(s, m, struct opt_list), help, false \
 	}
-#define OPT_TIME(s, m, letter, word, arg, help)                                      \
-	{                                                                            \
-		letter, word, OPT_KIND_TIME, arg, OPT_AT(s, m, struct opt_num), help \
-	}
-#define OPT_CHOICE(s, m, letter, word, choices, help)                           \
-	{                                                                       \
-		letter, word, OPT_KIND_CHOICE, choices, OPT_AT(s, m, int), help \
-	}
-#define OPT_LIST(s, m, letter, word, arg, help)                                       \
-	{                                                                             \
-		letter, word, OPT_KIND_LIST, arg, OPT_AT(s, m, struct opt_list), help \
-	}
-#define OPT_END                                      \
-	{                                            \
-		0, NULL, OPT_KIND_END, NULL, 0, NULL \
+#define OPT_END                                             \
+	{                                                   \
+		0, NULL, OPT_KIND_END, NULL, 0, NULL, false \
 	}
 
 /* One table together with the struct it fills. */

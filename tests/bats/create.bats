@@ -322,3 +322,17 @@ load ../lib/common
 	x 0 create --dry-run -b 1K -O meta_bg,^resize_inode a.img
 	x 0 create --dry-run -b 2K a.img
 }
+
+@test "a size or number of 0 is none, and what is about sources needs one" {
+	local option
+	for option in "-b 0" "-I 0" "-N 0" "-i 0" "-J 0" "-g 0" "-G 0"; do
+		# shellcheck disable=SC2086 # an option and its value
+		x 2 create -s 16M $option a.img
+		has "$err" "'0' is not above 0"
+	done
+	for option in --owner=1 --exclude=x --all-root --max-entries=5; do
+		x 2 create -s 16M $option a.img
+		has "$err" "needs --from"
+	done
+	[ ! -e a.img ]
+}
