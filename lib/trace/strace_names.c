@@ -57,7 +57,28 @@ void do_unlink(struct strace *s, struct task *t, const struct strace_call *c, in
 	name_put(&s->im.procs.names, n);
 }
 
-/* The op of two names: emitted when both are inside, counted otherwise. */
+static void name_goes(struct strace *s, const struct name *n)
+{
+	import_begin(&s->im, n->file && n->file->type == 'd' ? OP_RMDIR : OP_UNLINK);
+	if (import_path(&s->im, n))
+		import_emit(&s->im);
+}
+
+/* A file comes in, nobody saw with which bytes: it is made empty, instead of what had the name. */
+static void name_comes(struct strace *s, const struct name *from, const struct name *to)
+{
+	bool dir = from->file && from->file->type == 'd';
+
+	if (to->file)
+		name_goes(s, to);
+	import_begin(&s->im, dir ? OP_MKDIR : OP_MKNOD)->mode = dir ? 0755 : 0100644;
+	s->im.op.extra = (struct op_str){"inferred=crossing", 17};
+	if (import_path(&s->im, to))
+		import_emit(&s->im);
+}
+
+/* The op of two names: emitted when both are inside.  Of a name that comes in or goes out the half
+ * inside is told, for what follows to have it or not. */
 static bool two_names(struct strace *s, enum op_code code, const struct name *a,
 		      const struct name *b)
 {
@@ -70,6 +91,10 @@ static bool two_names(struct strace *s, enum op_code code, const struct name *a,
 		s->im.counts.crossing++;
 	else if (!a_in)
 		call_outside(s);
+	if (b_in && !a_in)
+		name_comes(s, a, b);
+	else if (a_in && !b_in && code == OP_RENAME)
+		name_goes(s, a);
 	return a_in && b_in;
 }
 
@@ -218,6 +243,7 @@ void do_chdir(struct strace *s, struct task *t, const struct strace_call *c, int
 	struct name *n = NULL;
 
 	s->im.counts.ignored++;
+	s->cwd_n = 0; /* what is shown next is news */
 	if (!variant)
 		n = call_name(s, t, c, -1, 0, WALK_FOLLOW);
 	else if (s->ofd)
@@ -234,7 +260,7 @@ void do_getcwd(struct strace *s, struct task *t, const struct strace_call *c, in
 
 	(void)variant;
 	s->im.counts.ignored++;
-	if (n && call_arg(c, 0).p[1] == '/')
+	if (n && call_text(s, c, 0).p[0] == '/')
 		cwd_set(&s->im.procs, t, n);
 	name_put(&s->im.procs.names, n);
 }

@@ -133,12 +133,44 @@ static struct name *base_of(struct strace *s, struct task *t, struct op_str dir)
 	return fd == STRACE_AT_FDCWD ? name_get(t->cwd->name) : NULL;
 }
 
+/* strace -y shows the folder of the process in each call that could begin there: who did not see
+ * how it came there knows it from then on.  Most show what the one before did. */
+static void learn_cwd(struct strace *s, struct task *t, struct op_str dir)
+{
+	static const char word[] = "AT_FDCWD<";
+	size_t n = sizeof(word) - 1;
+	void *p = s->cwd_text;
+	struct name *at;
+
+	if (dir.n <= n || memcmp(dir.p, word, n) != 0 || dir.p[dir.n - 1] != '>')
+		return;
+	dir = (struct op_str){dir.p + n, dir.n - (uint32_t)n - 1};
+	if (s->cwd_tid == t->tid && s->cwd_n == dir.n && s->cwd_text != NULL &&
+	    memcmp(s->cwd_text, dir.p, dir.n) == 0)
+		return;
+	at = decorated(s, dir);
+	if (at == NULL)
+		return;
+	if (at != t->cwd->name)
+		cwd_set(&s->im.procs, t, at);
+	name_put(&s->im.procs.names, at);
+	s->cwd_n = 0;
+	if (mem_grow(&p, &s->cwd_cap, dir.n + 1, 1) < 0)
+		return;
+	s->cwd_text = p;
+	memcpy(s->cwd_text, dir.p, dir.n);
+	s->cwd_n = dir.n;
+	s->cwd_tid = t->tid;
+}
+
 struct name *call_name(struct strace *s, struct task *t, const struct strace_call *c, int dir,
 		       unsigned path, unsigned walk)
 {
 	struct op_str text = call_text(s, c, path);
 	struct name *base, *n;
 
+	if (dir >= 0)
+		learn_cwd(s, t, call_arg(c, (unsigned)dir));
 	if (text.n == 0 || strlen(text.p) != text.n)
 		return NULL;
 	base = text.p[0] == '/'

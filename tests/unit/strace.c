@@ -315,9 +315,43 @@ TEST(renames_replace_exchange_and_leave_the_root)
 	    "1 1700000000.000002 rename(\"b\", \"/u/b\") = 0\n"
 	    "1 1700000000.000003 rename(\"/u/b\", \"/u/c\") = 0\n",
 	    "rename /a /b noreplace\n"
-	    "rename /a /b exchange\n");
+	    "rename /a /b exchange\n"
+	    "unlink /b\n");
 	CHECK_INT(counts.crossing, 1);
 	CHECK_INT(counts.outside, 1);
+}
+
+TEST(files_that_come_in_by_a_name_are_there_for_what_follows)
+{
+	check("1 1700000000.000000 link(\"/u/pack\", \"pack\") = 0\n"
+	      "1 1700000000.000001 openat(AT_FDCWD, \"pack\", O_RDWR) = 3\n"
+	      "1 1700000000.000002 close(3) = 0\n"
+	      "1 1700000000.000003 rename(\"/u/other\", \"pack\") = 0\n"
+	      "1 1700000000.000004 mkdir(\"/u/d\", 0700) = 0\n"
+	      "1 1700000000.000005 rename(\"/u/d\", \"d\") = 0\n",
+	      "mknod /pack 100644 inferred=crossing\n"
+	      "open h1 /pack rw\n"
+	      "close h1\n"
+	      "unlink /pack\n"
+	      "mknod /pack 100644 inferred=crossing\n"
+	      "mkdir /d 0755 inferred=crossing\n");
+	CHECK_INT(counts.crossing, 3);
+}
+
+TEST(the_folder_of_a_process_is_the_one_that_is_shown)
+{
+	check("1 1700000000.000000 openat(AT_FDCWD</t/a/b>, \"/u/x\", O_RDONLY) = 3</u/x>\n"
+	      "1 1700000000.000001 mkdir(\"c\", 0700) = 0\n"
+	      "1 1700000000.000002 chdir(\"c\") = 0\n"
+	      "1 1700000000.000003 mkdir(\"d\", 0700) = 0\n"
+	      "1 1700000000.000004 unlinkat(AT_FDCWD</t/a/b>, \"/u/y\", 0) = 0\n"
+	      "1 1700000000.000005 rmdir(\"e\") = 0\n"
+	      "1 1700000000.000006 getcwd(\"\\x2f\\x74\", 4096) = 3\n"
+	      "1 1700000000.000007 rmdir(\"f\") = 0\n",
+	      "mkdir /a/b/c 0700\n"
+	      "mkdir /a/b/c/d 0700\n"
+	      "rmdir /a/b/e\n"
+	      "rmdir /f\n");
 }
 
 TEST(symbolic_links_lead_into_the_root_and_out)
