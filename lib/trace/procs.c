@@ -77,6 +77,7 @@ static void cwd_put(struct procs *ps, struct cwd *c)
 	if (!c || --c->refs)
 		return;
 	name_put(&ps->names, c->name);
+	free(c->shown);
 	free(c);
 }
 
@@ -313,6 +314,7 @@ void cwd_set(struct procs *ps, struct task *t, struct name *n)
 	struct name *old = t->cwd->name;
 
 	t->cwd->name = name_get(n);
+	t->cwd->nshown = 0;
 	name_put(&ps->names, old);
 }
 

@@ -36,6 +36,8 @@ struct fd_table {
 struct cwd {
 	uint32_t refs;
 	struct name *name;
+	char *shown; /* the last text that the log showed of it, to know that text again */
+	size_t nshown, shown_cap;
 };
 
 /* A shared mapping of a file in the traced root. */

@@ -87,7 +87,6 @@ static void strace_close(struct op_source *base)
 	free(s->joined);
 	free(s->text);
 	free(s->text2);
-	free(s->cwd_text);
 	free(s);
 }
 

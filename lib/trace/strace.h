@@ -107,9 +107,6 @@ struct strace {
 	size_t text_cap;
 	char *text2;
 	size_t text2_cap;
-	char *cwd_text; /* what cwd_tid's folder was last shown as */
-	size_t cwd_cap, cwd_n;
-	uint32_t cwd_tid;
 	char segs[4096];
 };
 

@@ -243,7 +243,6 @@ void do_chdir(struct strace *s, struct task *t, const struct strace_call *c, int
 	struct name *n = NULL;
 
 	s->im.counts.ignored++;
-	s->cwd_n = 0; /* what is shown next is news */
 	if (!variant)
 		n = call_name(s, t, c, -1, 0, WALK_FOLLOW);
 	else if (s->ofd)

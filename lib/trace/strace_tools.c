@@ -114,68 +114,55 @@ struct ofd *call_fd(struct strace *s, struct task *t, struct op_str arg, int *re
 	return o;
 }
 
-/* Where relative paths of a call begin; a reference. */
-static struct name *base_of(struct strace *s, struct task *t, struct op_str dir)
-{
-	struct op_str path = {"", 0};
-	struct name *n;
-	struct ofd *o;
-	int fd = STRACE_AT_FDCWD;
-
-	if (dir.n && !strace_fd(dir, &fd, &path))
-		return NULL;
-	o = fd >= 0 ? fd_get(t, fd) : NULL;
-	if (o && o->name)
-		return name_get(o->name);
-	n = decorated(s, path);
-	if (n)
-		return n;
-	return fd == STRACE_AT_FDCWD ? name_get(t->cwd->name) : NULL;
-}
-
 /* strace -y shows the folder of the process in each call that could begin there: who did not see
  * how it came there knows it from then on.  Most show what the one before did. */
-static void learn_cwd(struct strace *s, struct task *t, struct op_str dir)
+static void learn_cwd(struct strace *s, struct task *t, struct op_str shown)
 {
-	static const char word[] = "AT_FDCWD<";
-	size_t n = sizeof(word) - 1;
-	void *p = s->cwd_text;
+	struct cwd *cwd = t->cwd;
 	struct name *at;
+	void *p = cwd->shown;
 
-	if (dir.n <= n || memcmp(dir.p, word, n) != 0 || dir.p[dir.n - 1] != '>')
+	if (shown.n == 0 || (cwd->nshown == shown.n && memcmp(cwd->shown, shown.p, shown.n) == 0))
 		return;
-	dir = (struct op_str){dir.p + n, dir.n - (uint32_t)n - 1};
-	if (s->cwd_tid == t->tid && s->cwd_n == dir.n && s->cwd_text != NULL &&
-	    memcmp(s->cwd_text, dir.p, dir.n) == 0)
-		return;
-	at = decorated(s, dir);
+	at = decorated(s, shown);
 	if (at == NULL)
 		return;
-	if (at != t->cwd->name)
+	if (at != cwd->name)
 		cwd_set(&s->im.procs, t, at);
 	name_put(&s->im.procs.names, at);
-	s->cwd_n = 0;
-	if (mem_grow(&p, &s->cwd_cap, dir.n + 1, 1) < 0)
+	if (mem_grow(&p, &cwd->shown_cap, shown.n, 1) < 0)
 		return;
-	s->cwd_text = p;
-	memcpy(s->cwd_text, dir.p, dir.n);
-	s->cwd_n = dir.n;
-	s->cwd_tid = t->tid;
+	cwd->shown = p;
+	memcpy(cwd->shown, shown.p, shown.n);
+	cwd->nshown = shown.n;
+}
+
+/* Where relative paths of a call begin, whose folder is fd, shown as shown; a reference. */
+static struct name *base_of(struct strace *s, struct task *t, int fd, struct op_str shown)
+{
+	struct ofd *o = fd >= 0 ? fd_get(t, fd) : NULL;
+
+	if (fd == STRACE_AT_FDCWD)
+		return name_get(t->cwd->name);
+	return o && o->name ? name_get(o->name) : decorated(s, shown);
 }
 
 struct name *call_name(struct strace *s, struct task *t, const struct strace_call *c, int dir,
 		       unsigned path, unsigned walk)
 {
-	struct op_str text = call_text(s, c, path);
+	struct op_str text = call_text(s, c, path), shown = {"", 0};
+	int fd = STRACE_AT_FDCWD;
+	bool known = dir < 0 || strace_fd(call_arg(c, (unsigned)dir), &fd, &shown);
 	struct name *base, *n;
 
-	if (dir >= 0)
-		learn_cwd(s, t, call_arg(c, (unsigned)dir));
+	if (known && fd == STRACE_AT_FDCWD)
+		learn_cwd(s, t, shown);
 	if (text.n == 0 || strlen(text.p) != text.n)
 		return NULL;
-	base = text.p[0] == '/'
-		   ? name_get(s->im.procs.names.root)
-		   : base_of(s, t, dir >= 0 ? call_arg(c, (unsigned)dir) : (struct op_str){"", 0});
+	if (text.p[0] == '/')
+		base = name_get(s->im.procs.names.root);
+	else
+		base = known ? base_of(s, t, fd, shown) : NULL;
 	if (!base)
 		return NULL;
 	n = names_walk(&s->im.procs.names, base, text.p, text.n, walk);
