@@ -52,47 +52,32 @@ struct opt {
 /* The offset of a member, which must have this type. */
 #define OPT_AT(s, member, type) (offsetof(s, member) + 0 * sizeof(&((s *)0)->member == (type *)0))
 
-#define OPT_FLAG(s, m, letter, word, help)                                         \
-	{                                                                          \
-		letter, word, OPT_KIND_FLAG, NULL, OPT_AT(s, m, bool), help, false \
+/* A row: the member m of struct s has this type; floor is true when 0 means nothing. */
+#define OPT_ROW(s, m, type, kind, letter, word, arg, help, floor)        \
+	{                                                                \
+		letter, word, kind, arg, OPT_AT(s, m, type), help, floor \
 	}
-#define OPT_TEXT(s, m, letter, word, arg, help)                                           \
-	{                                                                                 \
-		letter, word, OPT_KIND_TEXT, arg, OPT_AT(s, m, const char *), help, false \
-	}
-#define OPT_FILE(s, m, letter, word, arg, help)                                           \
-	{                                                                                 \
-		letter, word, OPT_KIND_FILE, arg, OPT_AT(s, m, const char *), help, false \
-	}
-#define OPT_NUMBER(s, m, letter, word, arg, help)                                             \
-	{                                                                                     \
-		letter, word, OPT_KIND_NUMBER, arg, OPT_AT(s, m, struct opt_num), help, false \
-	}
-#define OPT_SIZE(s, m, letter, word, arg, help)                                             \
-	{                                                                                   \
-		letter, word, OPT_KIND_SIZE, arg, OPT_AT(s, m, struct opt_num), help, false \
-	}
+#define OPT_FLAG(s, m, letter, word, help) \
+	OPT_ROW(s, m, bool, OPT_KIND_FLAG, letter, word, NULL, help, false)
+#define OPT_TEXT(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, const char *, OPT_KIND_TEXT, letter, word, arg, help, false)
+#define OPT_FILE(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, const char *, OPT_KIND_FILE, letter, word, arg, help, false)
+#define OPT_NUMBER(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, struct opt_num, OPT_KIND_NUMBER, letter, word, arg, help, false)
+#define OPT_SIZE(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, struct opt_num, OPT_KIND_SIZE, letter, word, arg, help, false)
 /* The same of at least 1. */
-#define OPT_COUNT(s, m, letter, word, arg, help)                                             \
-	{                                                                                    \
-		letter, word, OPT_KIND_NUMBER, arg, OPT_AT(s, m, struct opt_num), help, true \
-	}
-#define OPT_ROOM(s, m, letter, word, arg, help)                                            \
-	{                                                                                  \
-		letter, word, OPT_KIND_SIZE, arg, OPT_AT(s, m, struct opt_num), help, true \
-	}
-#define OPT_TIME(s, m, letter, word, arg, help)                                             \
-	{                                                                                   \
-		letter, word, OPT_KIND_TIME, arg, OPT_AT(s, m, struct opt_num), help, false \
-	}
-#define OPT_CHOICE(s, m, letter, word, choices, help)                                  \
-	{                                                                              \
-		letter, word, OPT_KIND_CHOICE, choices, OPT_AT(s, m, int), help, false \
-	}
-#define OPT_LIST(s, m, letter, word, arg, help)                                              \
-	{                                                                                    \
-		letter, word, OPT_KIND_LIST, arg, OPT_AT(s, m, struct opt_list), help, false \
-	}
+#define OPT_COUNT(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, struct opt_num, OPT_KIND_NUMBER, letter, word, arg, help, true)
+#define OPT_ROOM(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, struct opt_num, OPT_KIND_SIZE, letter, word, arg, help, true)
+#define OPT_TIME(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, struct opt_num, OPT_KIND_TIME, letter, word, arg, help, false)
+#define OPT_CHOICE(s, m, letter, word, choices, help) \
+	OPT_ROW(s, m, int, OPT_KIND_CHOICE, letter, word, choices, help, false)
+#define OPT_LIST(s, m, letter, word, arg, help) \
+	OPT_ROW(s, m, struct opt_list, OPT_KIND_LIST, letter, word, arg, help, false)
 #define OPT_END                                             \
 	{                                                   \
 		0, NULL, OPT_KIND_END, NULL, 0, NULL, false \
