@@ -125,13 +125,12 @@ int images_end(struct images *s, int code)
 
 bool place_is_folder(const struct place *p)
 {
-	struct ek_stat st = {.size = sizeof(st)};
 	struct ek_inode *inode;
 	bool yes;
 
 	if (ek_inode_open(p->img, p->path, 0, &inode) < 0)
 		return false;
-	yes = ek_inode_stat(inode, &st) == 0 && S_ISDIR(st.mode);
+	yes = target_is_folder(inode);
 	ek_inode_close(inode);
 	return yes;
 }
