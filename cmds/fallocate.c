@@ -16,7 +16,7 @@ static const struct opt fallocate_options[] = {
     OPT_CHOICE(T, how, 0, "mode", "allocate|keep-size|punch|zero|collapse|insert",
 	       N_("what happens to the range, otherwise allocate")),
     OPT_SIZE(T, offset, 'o', "offset", N_("SIZE"), N_("where it begins, otherwise 0")),
-    OPT_SIZE(T, length, 'l', "length", N_("SIZE"), N_("how long it is")),
+    OPT_ROOM(T, length, 'l', "length", N_("SIZE"), N_("how long it is")),
     OPT_FLAG(T, dry, 0, "dry-run", N_("check everything, change nothing")),
     OPT_END,
 };
@@ -50,8 +50,6 @@ static int run_fallocate(struct run *run)
 
 	if (!o->length.set)
 		return fail_usage(run, _("how long? wanted: --length"));
-	if (o->length.v == 0)
-		return fail_usage(run, _("--length: a range has no 0 bytes"));
 	if (run->json)
 		out_table(run->out, "changed", fallocate_cols, 3);
 	return each_operands(run, 0, images_write(o->dry), make ? EACH_MAKE : 0, fallocate_one,
