@@ -362,7 +362,7 @@ void folio_clear_dirty(struct folio *f)
 {
 	struct mapping *m = f->map;
 
-	f->flags &= (uint8_t) ~(FOLIO_DIRTY | FOLIO_SETTLED);
+	f->flags &= (uint8_t)~FOLIO_DIRTY;
 	mapping_untag(m, f, TAG_DIRTY);
 	m->dirty_pages -= folio_pages(f);
 	m->pc->dirty_total -= folio_pages(f);

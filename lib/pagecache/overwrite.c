@@ -10,6 +10,15 @@
 #include "pagecache/inline_write.h"
 #include "pagecache/pagecache.h"
 
+/* True when every block of a folio is whole, dirty and has its place.  Of many blocks the last one
+ * is asked first: when a file is written again from its beginning, that one becomes dirty last. */
+static bool all_settled(struct folio *f, enum block_state ready)
+{
+	if ((f->flags & FOLIO_HUGE_STATE) != 0 && !folio_test(f, BLOCK_DIRTY, f->blocks - 1u))
+		return false;
+	return folio_all(f, BLOCK_DIRTY, 0, f->blocks) && folio_all(f, ready, 0, f->blocks);
+}
+
 /* Makes the blocks of a write dirty when they are whole and have their places.  What is dirty is
  * whole in native; elsewhere what has a place need not be. */
 static bool settle(struct mapping *m, struct folio *f, uint64_t at, uint64_t len)
@@ -25,9 +34,7 @@ static bool settle(struct mapping *m, struct folio *f, uint64_t at, uint64_t len
 	if (!folio_all(f, ready, first, n))
 		return false;
 	folio_set(f, BLOCK_DIRTY, first, n);
-	/* Too many blocks to look at them all for one write. */
-	if ((f->flags & FOLIO_HUGE_STATE) == 0 && folio_all(f, ready, 0, f->blocks) &&
-	    folio_all(f, BLOCK_DIRTY, 0, f->blocks))
+	if (all_settled(f, ready))
 		f->flags |= FOLIO_SETTLED;
 	return true;
 }

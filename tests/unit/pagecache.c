@@ -350,6 +350,74 @@ TEST(an_overwrite_of_cached_data_allocates_nothing)
 	stop();
 }
 
+/* A file is written by one call, then overwritten by small ones until its folio needs no more than
+ * a copy. */
+static void settle_folio(uint64_t len)
+{
+	uint32_t last;
+
+	write_some(0, len, false);
+	CHECK(model_size >= len - 4096);
+	last = (uint32_t)((model_size - 1) / 4096);
+	for (uint64_t pos = 0; pos + 100 <= model_size; pos += 1000)
+		write_some(pos, 100, false);
+	CHECK((mapping_find(file->mapping, last)->flags & FOLIO_SETTLED) != 0);
+	CHECK((mapping_find(file->mapping, 0)->flags & FOLIO_SETTLED) != 0);
+}
+
+/* Overwrites all over the file, where the last one found everything settled. */
+static void write_again(void)
+{
+	for (uint64_t pos = 50; pos + 100 <= model_size; pos += 3001)
+		write_some(pos, 100, false);
+	OK(pc_fsync(&task, file, false));
+	compare();
+	compare_direct();
+}
+
+static void settle_and_change(uint32_t block_size, const char *preset, uint64_t len)
+{
+	struct pc_config cfg = {.memory = 64u << 20};
+	struct image_opts opts = usual;
+	struct policy policy;
+
+	OK(policy_find(preset, &diag, &policy));
+	opts.policy = &policy;
+	start(block_size, &opts, &cfg);
+	settle_folio(len);
+	OK(pc_fsync(&task, file, false)); /* clean */
+	write_again();
+	settle_folio(len);
+	falloc_some(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 8192, 16384);
+	write_again();
+	settle_folio(len);
+	set_size(len / 2 + 100); /* and beyond it again */
+	write_some(len / 2, 300, false);
+	write_again();
+	settle_folio(len);
+	set_size(model_size - 50); /* in the last block */
+	write_some(model_size - 20, 60, false);
+	write_again();
+	settle_folio(len);
+	OK(pc_dont_need(&task, file, 0, len));
+	write_again();
+	stop();
+}
+
+TEST(what_changes_between_small_overwrites_is_seen)
+{
+	settle_and_change(4096, "linux-6.18", 65536);
+	settle_and_change(1024, "linux-6.18", 65536);
+	settle_and_change(4096, "native", 65536);
+}
+
+TEST(what_changes_between_small_overwrites_of_large_folios_is_seen)
+{
+	settle_and_change(4096, "linux-6.18", 1u << 20);
+	settle_and_change(1024, "linux-6.18", 1u << 20);
+	settle_and_change(4096, "native", 1u << 20);
+}
+
 int main(void)
 {
 	return tap_main();
