@@ -22,6 +22,7 @@
 #define FIRST_BYTES ((uint64_t)1 << 20) /* enough when the device has nothing to do */
 #define MERGE_BYTES ((uint64_t)1280 << 10)
 #define MERGE_VECS  256u
+#define FEW         8u /* requests that a step of writeback makes, and some to spare */
 
 int bioq_open(struct dev *dev, struct counters *c, struct diag *d, struct bioq **ret)
 {
@@ -307,6 +308,12 @@ int bioq_drain(struct bioq *q)
 	rc = q->error;
 	q->error = 0;
 	return rc;
+}
+
+bool bioq_is_full(struct bioq *q)
+{
+	bio_call_back(q, false);
+	return q->busy > BIO_DEPTH - FEW;
 }
 
 int bioq_flush(struct bioq *q)

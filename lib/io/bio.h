@@ -10,6 +10,7 @@
 #ifndef IO_BIO_H
 #define IO_BIO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -65,6 +66,9 @@ int bioq_drain(struct bioq *q);
 
 /* The same, but leaves the error to the next drain: for those who learn of theirs from done. */
 void bioq_wait(struct bioq *q);
+
+/* True when a few large writes more would have to wait for the device; takes in what has ended. */
+bool bioq_is_full(struct bioq *q);
 
 /* Drains, then flushes the device: an empty bio with PREFLUSH, which bioq_write takes as well. */
 int bioq_flush(struct bioq *q);

@@ -29,7 +29,11 @@ static struct crew *of(struct target *t)
 
 void crew_enter(struct crew *c, bool alone)
 {
+	/* Who waits for the image has the turn: else whoever gives it back, and wants it again at
+	 * once, would have it before the other is awake. */
+	pthread_mutex_lock(&c->turn);
 	pthread_mutex_lock(&c->lock);
+	pthread_mutex_unlock(&c->turn);
 	if (!alone)
 		return;
 	atomic_store(&c->wanted, 1);
@@ -404,6 +408,7 @@ int crew_open(struct target *image, uint32_t workers, bool prompt, crew_failed_f
 	c->prompt = prompt;
 	c->failed = failed;
 	c->failed_ctx = ctx;
+	pthread_mutex_init(&c->turn, NULL);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->nap, NULL);
 	pthread_cond_init(&c->wake, NULL);

@@ -9,6 +9,7 @@
  *
  * Locks, outermost first:
  *
+ *	turn     the next one to have the image, held while waiting for it only
  *	image    everything but the bytes of folios that are dirty already
  *	gates    one for each worker, held while it overwrites such bytes.  Who changes what
  *	         overwrites look at (tables of folios, sizes, times) holds the image and all gates;

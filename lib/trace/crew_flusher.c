@@ -6,18 +6,20 @@
 #include <errno.h>
 #include <time.h>
 
+#include "io/bio.h"
 #include "trace/crew_impl.h"
 
-#define NAP_NS 2000000 /* between two looks at the thresholds */
+#define NAP_NS  2000000 /* between two looks at the thresholds */
+#define REST_NS 100000  /* until the device has finished something */
 
 /* False when it is to end. */
-static bool nap(struct crew *c)
+static bool nap(struct crew *c, long ns)
 {
 	struct timespec until;
 	bool stop;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += NAP_NS;
+	until.tv_nsec += ns;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&c->nap);
@@ -36,23 +38,43 @@ static void note_error(struct crew *c, int rc)
 	atomic_store(&c->trouble, 1);
 }
 
+enum outcome { NOTHING, MORE, LATER };
+
+/* One step of background writeback, if the device can take it: to wait for the device with the
+ * image in hand would keep everybody else. */
+static enum outcome step(struct crew *c)
+{
+	bool full;
+	int rc = 0;
+
+	crew_enter(c, false);
+	full = bioq_is_full(c->image->img->bioq);
+	if (!full)
+		rc = pc_background_step(&c->image->task);
+	note_error(c, rc);
+	crew_leave(c, false);
+	if (full)
+		return LATER;
+	return rc == 1 ? MORE : NOTHING;
+}
+
+static void tick(struct crew *c)
+{
+	crew_enter(c, false);
+	note_error(c, pc_tick(&c->image->task));
+	crew_leave(c, false);
+}
+
 static void *flush(void *arg)
 {
 	struct crew *c = arg;
+	enum outcome last;
 
-	while (nap(c)) {
-		int rc;
-
-		crew_enter(c, false);
-		rc = pc_tick(&c->image->task);
-		note_error(c, rc);
-		crew_leave(c, false);
-		do {
-			crew_enter(c, false);
-			rc = pc_background_step(&c->image->task);
-			note_error(c, rc);
-			crew_leave(c, false);
-		} while (rc == 1);
+	while (nap(c, NAP_NS)) {
+		tick(c);
+		do
+			last = step(c);
+		while (last == MORE || (last == LATER && nap(c, REST_NS)));
 	}
 	return NULL;
 }

@@ -70,6 +70,7 @@ struct crew {
 	struct diag diag; /* of the image while there are workers, under lock */
 	crew_failed_fn *failed;
 	void *failed_ctx;
+	pthread_mutex_t turn; /* the next one who gets the image */
 	pthread_mutex_t lock; /* of the image */
 	atomic_int wanted;    /* somebody waits for the gates */
 	struct worker *worker;

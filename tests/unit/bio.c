@@ -197,6 +197,68 @@ TEST(an_error_reaches_the_callback_and_the_next_drain_only)
 	stop();
 }
 
+/* A device that ends nothing before somebody waits. */
+struct late {
+	struct dev base;
+	struct dev_req *req[64];
+	unsigned n;
+};
+
+static int late_submit(struct dev *base, struct dev_req **reqs, unsigned n)
+{
+	struct late *l = (struct late *)base;
+
+	memcpy(l->req + l->n, reqs, n * sizeof(*reqs));
+	l->n += n;
+	return 0;
+}
+
+static int late_reap(struct dev *base, unsigned min)
+{
+	struct late *l = (struct late *)base;
+	unsigned n = 0;
+
+	for (; n < min && l->n > 0; n++) {
+		struct dev_req *r = l->req[0];
+
+		memmove(l->req, l->req + 1, --l->n * sizeof(*l->req));
+		r->result = 0;
+		r->done(r);
+	}
+	return (int)n;
+}
+
+TEST(a_queue_is_full_before_somebody_has_to_wait)
+{
+	static const struct dev_ops ops = {
+	    .name = "late", .submit = late_submit, .reap = late_reap};
+	struct late l = {.base = {.ops = &ops, .name = "late", .size = SIZE, .sector = 512}};
+	struct bioq *own;
+	unsigned sent = 0;
+
+	start();
+	own = q;
+	l.base.align = 1;
+	l.base.writable = true;
+	CHECK_INT(bioq_open(&l.base, &counters, &diag, &q), 0);
+	while (!bioq_is_full(q)) {
+		queue(2 * sent, sent % 16, 0);
+		CHECK_INT(l.n, ++sent);
+	}
+	CHECK(sent > 16);
+	queue(2 * sent, 1, 0); /* and still goes at once */
+	CHECK_INT(l.n, sent + 1);
+	late_reap(&l.base, 1);
+	CHECK(bioq_is_full(q));
+	late_reap(&l.base, 1);
+	CHECK(!bioq_is_full(q));
+	CHECK_INT(bioq_drain(q), 0);
+	CHECK_INT(ended, sent + 1);
+	bioq_close(q);
+	q = own;
+	stop();
+}
+
 TEST(a_write_past_the_end_fails_like_any_other)
 {
 	start();
