@@ -89,11 +89,26 @@ static inline bool have_e2fsck(void)
 	return have > 0;
 }
 
-/* What e2fsck -fn says of the device: its exit code; its words become TAP comments when it is not
+/* What e2fsck -fn says of an image: its exit code; its words become TAP comments when it is not
  * content. */
+static inline int fs_e2fsck_file(const char *path)
+{
+	char log[] = "/tmp/extkit-unit-XXXXXX", command[160];
+	int fd = mkstemp(log), rc;
+
+	CHECK(fd >= 0);
+	close(fd);
+	snprintf(command, sizeof(command), "e2fsck -fn %s >%s 2>&1 || { sed 's/^/# /' %s; false; }",
+		 path, log, log);
+	rc = system(command);
+	unlink(log);
+	return rc;
+}
+
+/* The same of a device; with KEEP in the environment a copy of a bad one stays. */
 static inline int fs_e2fsck(struct dev *dev)
 {
-	char path[] = "/tmp/extkit-unit-XXXXXX", command[160];
+	char path[] = "/tmp/extkit-unit-XXXXXX";
 	static uint8_t chunk[1 << 16];
 	int fd = mkstemp(path), rc;
 
@@ -107,12 +122,7 @@ static inline int fs_e2fsck(struct dev *dev)
 	}
 	CHECK_INT(ftruncate(fd, (off_t)dev->size), 0);
 	close(fd);
-	snprintf(command, sizeof(command),
-		 "e2fsck -fn %s >%s.log 2>&1 || { sed 's/^/# /' %s.log; false; }", path, path,
-		 path);
-	rc = system(command);
-	snprintf(command, sizeof(command), "%s.log", path);
-	unlink(command);
+	rc = fs_e2fsck_file(path);
 	if (rc == 0 || getenv("KEEP") == NULL)
 		unlink(path);
 	return rc;
