@@ -38,7 +38,9 @@ enum ek_replay_flag {
 	EK_REPLAY_CRASH = 1 << 3,      /* stop as a power cut would: nothing pending is written */
 	EK_REPLAY_NODELALLOC = 1 << 4,
 	EK_REPLAY_DIOREAD_LOCK = 1 << 5,
-	EK_REPLAY_DRY_RUN = 1 << 6 /* what would be written to an image stays in memory */
+	EK_REPLAY_DRY_RUN = 1 << 6, /* what would be written to an image stays in memory */
+	EK_REPLAY_POPULATE = 1 << 7 /* take the page cache's memory from the host before the first
+				     * op, so that no op waits for it: for measurements */
 };
 
 /* Where data can be looked at on their way, in the order in which they pass. */

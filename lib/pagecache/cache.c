@@ -44,6 +44,18 @@ static void configure(struct pagecache *pc, const struct pc_config *cfg)
 	pc->ra_request = cfg->ra_request != 0 ? cfg->ra_request : RA_REQUEST;
 }
 
+/* What the host charges for the first use of memory is paid here. */
+static int populate(struct pagecache *pc, struct diag *d)
+{
+	pc->backed_goal = pc->limit;
+	while (fpool_pages(pc->pool) < pc->limit) {
+		if (fpool_grow(pc->pool) < 0)
+			return diag_set(d, -ENOMEM, "page cache: no memory for %llu pages",
+					(unsigned long long)pc->limit);
+	}
+	return 0;
+}
+
 int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg, struct diag *d,
 	    struct pagecache **ret)
 {
@@ -71,7 +83,10 @@ int pc_open(struct ek_image *img, struct task *task, const struct pc_config *cfg
 	rc = flusher_open(pc, d);
 	if (rc == 0)
 		rc = fpool_open(pc->limit * PAGE_BYTES, d, &pc->pool);
+	if (rc == 0 && cfg->populate)
+		rc = populate(pc, d);
 	if (rc < 0) {
+		fpool_close(pc->pool);
 		free(pc->run);
 		free(pc);
 		return rc;

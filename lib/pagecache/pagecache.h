@@ -52,6 +52,7 @@ struct pc_config {
 	size_t memory;             /* bytes of cache; 0: 1 GiB */
 	size_t backed;             /* bytes of it to have memory behind them before clean folios
 				    * lose theirs to new ones; 0: an eighth */
+	bool populate;             /* all of it has memory from the beginning */
 	uint64_t background_pages; /* dirty pages that start the flusher; 0: 10 % of memory */
 	uint64_t dirty_pages;      /* dirty pages that throttle writers; 0: 20 % */
 	uint32_t periodic_ms;      /* flusher's interval, 5,000 when 0 */

@@ -143,6 +143,7 @@ static void set_replay(const struct bench *b, const struct bench_cell *cell, siz
 
 	*ret = (struct ek_replay_options){
 	    .size = sizeof(*ret),
+	    .flags = cell->warm ? EK_REPLAY_POPULATE : 0,
 	    .memory = cell->memory,
 	    .background_bytes = cell->background,
 	    .dirty_bytes = cell->dirty,
@@ -172,7 +173,7 @@ static int run_once(struct bench *b, const struct bench_cell *cell, size_t i)
 		target = scratch.path;
 	}
 	if (rc == 0 && b->study->run == NULL)
-		rc = bench_load(b->ctx, cell->spec, target, &opt, !scratch.made, &r);
+		rc = bench_load(b->ctx, cell->spec, target, &opt, cell->flusher, !scratch.made, &r);
 	if (rc == 0)
 		bench_series_add(&b->series[i], b->study, &r);
 	bench_scratch_drop(&scratch);

@@ -63,6 +63,9 @@ struct bench_cell {
 	const char *features; /* it has beside the usual ones, or NULL */
 	uint64_t memory, background, dirty;
 	uint64_t extent_ns, page_ns; /* the flusher's pace */
+	bool warm;                   /* the cache has all its memory, and the image all its blocks,
+				      * before the load begins */
+	bool flusher;                /* background writeback has a thread of its own */
 	bool in_memory;              /* the image lies in memory */
 	unsigned skip;               /* systems that have no part in it, one bit each */
 	unsigned passes;             /* study 5: of each writer */
@@ -103,7 +106,23 @@ extern const struct bench_study bench_study1, bench_study2, bench_study3, bench_
 /* Runs a generator's ops on a target ("dir:FOLDER" or an image).  -EEXIST when a file it wants to
  * make is there; with clean, the files it made are removed. */
 int bench_load(struct ek_ctx *ctx, const char *spec, const char *target,
-	       const struct ek_replay_options *opt, bool clean, struct bench_result *ret);
+	       const struct ek_replay_options *opt, bool flusher, bool clean,
+	       struct bench_result *ret);
+
+/* ---- background writeback of a mounted folder ---- */
+
+#define BENCH_FILES_MAX 1024u /* of one load */
+
+struct bench_flusher;
+
+/* background: bytes that may be dirty before writeback is asked for; folder must stay. */
+int bench_flusher_start(const char *folder, uint64_t background, struct diag *d,
+			struct bench_flusher **ret);
+/* One more file of the folder, which is there. */
+int bench_flusher_file(struct bench_flusher *f, const char *name, struct diag *d);
+/* All that was written so far, in bytes. */
+void bench_flusher_wrote(struct bench_flusher *f, uint64_t bytes);
+void bench_flusher_stop(struct bench_flusher *f);
 
 /* ns of a call for making the ops of a generator and doing nothing with them. */
 int bench_loop(const char *spec, struct diag *d, double *ret);

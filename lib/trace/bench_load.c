@@ -20,12 +20,12 @@
 
 #define BENCH_HZ      250u
 #define PROGRESS_STEP 4096u
-#define MADE_MAX      1024u /* files of one load */
 
 struct load {
 	struct ek_ctx *ctx;
 	struct target *target;
 	struct op_source *source;
+	struct bench_flusher *flusher; /* of a folder; NULL: none */
 	char (*made)[32];
 	uint32_t nmade;
 	uint64_t ops;
@@ -81,8 +81,9 @@ static int note_open(struct load *l, const struct op *o)
 	for (uint32_t i = 0; i < l->nmade; i++)
 		if (strcmp(l->made[i], o->path.p) == 0)
 			return 0;
-	if (l->nmade == MADE_MAX || o->path.n >= sizeof(l->made[0]))
-		return diag_set(&l->ctx->diag, -EINVAL, "bench: more than %u files", MADE_MAX);
+	if (l->nmade == BENCH_FILES_MAX || o->path.n >= sizeof(l->made[0]))
+		return diag_set(&l->ctx->diag, -EINVAL, "bench: more than %u files",
+				BENCH_FILES_MAX);
 	memcpy(l->made[l->nmade++], o->path.p, o->path.n + 1);
 	return 1;
 }
@@ -97,6 +98,8 @@ static void note_call(struct load *l, const struct op *o)
 	} else {
 		l->written_bytes += o->len;
 		l->r.writes++;
+		if (l->flusher != NULL)
+			bench_flusher_wrote(l->flusher, l->written_bytes);
 	}
 }
 
@@ -166,6 +169,8 @@ static int one_other(struct load *l, const struct op *o)
 	}
 	rc = run_op(l, o);
 	l->nmade -= rc < 0 && made > 0; /* not ours to remove */
+	if (rc == 0 && made > 0 && l->flusher != NULL)
+		rc = bench_flusher_file(l->flusher, l->made[l->nmade - 1], &l->ctx->diag);
 	return rc;
 }
 
@@ -223,38 +228,45 @@ static int tell_later(void *ctx, const struct op *o, int rc)
 	return tell(ctx, o, rc);
 }
 
-static int open_target(struct load *l, const char *target, const struct ek_replay_options *opt)
+static int open_target(struct load *l, const char *target, const struct ek_replay_options *opt,
+		       bool flusher)
 {
 	struct diag *d = &l->ctx->diag;
 	int rc;
 
-	if (strncmp(target, "dir:", 4) == 0)
-		return target_open_folder(target + 4, opt, d, &l->target);
+	if (strncmp(target, "dir:", 4) == 0) {
+		rc = target_open_folder(target + 4, opt, d, &l->target);
+		return rc < 0 || !flusher
+			   ? rc
+			   : bench_flusher_start(target + 4, opt->background_bytes, d, &l->flusher);
+	}
 	rc = target_open_image(target, opt, (struct ek_time){1700000000, 0}, BENCH_HZ, d,
 			       &l->target);
-	if (rc < 0 || opt->threads <= 1)
+	if (rc < 0 || (opt->threads <= 1 && !flusher))
 		return rc;
-	return crew_open(l->target, opt->threads, false, tell_later, l, d, &l->target);
+	return crew_open(l->target, MAX(opt->threads, 1u), false, tell_later, l, d, &l->target);
 }
 
 int bench_load(struct ek_ctx *ctx, const char *spec, const char *target,
-	       const struct ek_replay_options *opt, bool clean, struct bench_result *ret)
+	       const struct ek_replay_options *opt, bool flusher, bool clean,
+	       struct bench_result *ret)
 {
 	struct load *l = mem_zero(sizeof(*l));
 	int rc;
 
-	if (l == NULL || (l->made = mem_zero(MADE_MAX * sizeof(l->made[0]))) == NULL) {
+	if (l == NULL || (l->made = mem_zero(BENCH_FILES_MAX * sizeof(l->made[0]))) == NULL) {
 		free(l);
 		return diag_set(&ctx->diag, -ENOMEM, "bench: no memory");
 	}
 	l->ctx = ctx;
 	rc = generate_open(spec, &ctx->diag, &l->source);
 	if (rc == 0)
-		rc = open_target(l, target, opt);
+		rc = open_target(l, target, opt, flusher);
 	if (rc == 0)
 		rc = run_load(l, clean);
 	if (rc == 0)
 		*ret = l->r;
+	bench_flusher_stop(l->flusher);
 	if (l->target != NULL)
 		l->target->ops->close(l->target);
 	op_source_close(l->source);

@@ -142,9 +142,11 @@ static bool cell(size_t i, const struct ek_bench_options *opt, struct bench_cell
 		 sizes[k].name, (unsigned long long)size, opt->procs);
 	size *= opt->procs;
 	ret->in_memory = rows[row].in_memory;
-	ret->memory = 2 * size + ((uint64_t)64 << 20);
+	ret->memory = size * 5 / 4 + ((uint64_t)64 << 20);
+	ret->warm = true;
+	ret->flusher = rows[row].background;
 	ret->background = rows[row].background ? size / 8 : ret->memory;
-	ret->dirty = rows[row].background ? size / 4 : ret->memory;
+	ret->dirty = ret->memory;
 	ret->image_bytes = size * 5 / 4 + ((uint64_t)256 << 20);
 	memcpy(ret->published[0][0], rows[row].rates[k], sizeof(rows[row].rates[k]));
 	return true;

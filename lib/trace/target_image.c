@@ -375,6 +375,7 @@ static void set_options(struct image_target *t, const struct ek_replay_options *
 				      .tick_phase = opt->tick_phase % (1000000000u / hz),
 				      .policy = &t->policy};
 	t->pc_config = (struct pc_config){.memory = opt->memory,
+					  .populate = (opt->flags & EK_REPLAY_POPULATE) != 0,
 					  .pace = {opt->pace_extent_ns, opt->pace_page_ns},
 					  .faults = {.locate = {.every = opt->fault_locate_every},
 						     .copy = {.every = opt->fault_copy_every}},
