@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define HAVE_ASAN 1
 #elif defined(__has_feature)
@@ -22,22 +24,24 @@
 #endif
 
 #define SLAB_ITEMS 64u
+#define LINE       64u /* bytes of a cache line */
 
 struct slab {
 	struct slab *next;
-	_Alignas(max_align_t) unsigned char items[];
+	_Alignas(LINE) unsigned char items[];
 };
 
 static int add_slab(struct pool *p)
 {
-	struct slab *s = calloc(1, sizeof(*s) + SLAB_ITEMS * p->size);
+	size_t size = p->size < LINE ? p->size : ROUND_UP(p->size, (size_t)LINE);
+	struct slab *s = aligned_alloc(LINE, sizeof(*s) + SLAB_ITEMS * size);
 
 	if (s == NULL)
 		return -1;
 	s->next = p->slabs;
 	p->slabs = s;
 	for (size_t i = 0; i < SLAB_ITEMS; i++)
-		pool_give(p, s->items + i * p->size);
+		pool_give(p, s->items + i * size);
 	return 0;
 }
 

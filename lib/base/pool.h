@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Items of one size, taken and given back without asking the host each time.  All zeros is an empty
- * pool of no size: set size first. */
+ * pool of no size: set size first.  Items of a cache line and more share none with each other, for
+ * threads that work on one each. */
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 

@@ -127,6 +127,10 @@ struct folio *mapping_search(struct mapping *m, uint32_t page)
 	if (page - f->index >= folio_pages(f))
 		return NULL;
 	m->last = f;
+	/* Most files are gone over: the next folio comes while this one's bytes are copied. */
+	head += (int)folio_pages(f);
+	if ((uint32_t)head < c->slots)
+		__builtin_prefetch(c->slot[head]);
 	return f;
 }
 

@@ -184,9 +184,8 @@ static int run_here(struct crew *c, const struct op *o)
 	return rc;
 }
 
-static int hand_over(struct crew *c, struct open_file *f, const struct op *o)
+static int hand_over(struct crew *c, struct open_file *f, struct lane *l, const struct op *o)
 {
-	struct lane *l = lane_of(c, f, o);
 	uint32_t nbytes = o->plain || o->data.bytes == NULL ? 0 : o->data.n;
 	struct batch *b;
 	struct queued *q;
@@ -201,6 +200,9 @@ static int hand_over(struct crew *c, struct open_file *f, const struct op *o)
 	if (b == NULL)
 		return diag_set(c->target.d, -ENOMEM, "out of memory for operations that wait");
 	q = &b->op[b->n++];
+	/* The worker's processor has the lines of the last round: they take a while. */
+	if (b->n + AHEAD <= BATCH_OPS)
+		__asm__ volatile("prefetchw %0" : : "m"(b->op[b->n - 1 + AHEAD]));
 	*q = (struct queued){.time = c->now,
 			     .off = o->off,
 			     .len = o->len,
@@ -241,9 +243,17 @@ static int tell_failures(struct crew *c)
 	return rc;
 }
 
+/* Which worker has a file may change when each thread has its own. */
+static void note_known(struct crew *c, struct open_file *f, struct lane *l, uint32_t handle)
+{
+	if (!c->by_thread && l != NULL)
+		c->known[handle % KNOWN] = (struct known){f, l, handle};
+}
+
 static int crew_op(struct target *t, const struct op *o)
 {
 	struct crew *c = of(t);
+	const struct known *k = &c->known[o->handle % KNOWN];
 	enum way way = way_of(o);
 	struct hash_node *n = NULL;
 	struct open_file *f;
@@ -252,6 +262,10 @@ static int crew_op(struct target *t, const struct op *o)
 
 	if (rc < 0)
 		return rc;
+	if (way == WAY_LANE && k->file != NULL && k->handle == o->handle)
+		return hand_over(c, k->file, k->lane, o);
+	if (way != WAY_LANE)
+		memset(c->known, 0, sizeof(c->known));
 	if (way == WAY_LANE || way == WAY_AFTER_LANE)
 		n = hash_find(&c->image->files, o->handle);
 	if (n == NULL || way == WAY_AFTER_ALL) {
@@ -260,9 +274,11 @@ static int crew_op(struct target *t, const struct op *o)
 		return run_here(c, o);
 	}
 	f = hash_entry(n, struct open_file, node);
-	if (way == WAY_LANE)
-		return hand_over(c, f, o);
 	l = lane_of(c, f, o);
+	if (way == WAY_LANE) {
+		note_known(c, f, l, o->handle);
+		return hand_over(c, f, l, o);
+	}
 	if (l == NULL)
 		return diag_set(t->d, -ENOMEM, "no memory or no thread for a file");
 	wait_for_lane(l);

@@ -15,15 +15,19 @@
 
 #define BATCH_OPS   1024u      /* handed over at once: waking somebody is dear */
 #define BATCH_BYTES (1u << 20) /* of recorded contents with them */
-#define BATCHES     8u         /* that may wait for one worker */
+#define BATCHES     16u        /* that may wait for one worker */
+#define AHEAD       8u         /* operations done while a line comes from another processor */
 
-/* An operation on its way: what image_op needs of it. */
+/* An operation on its way: what image_op needs of it.  Members that lie side by side in struct op
+ * do not here: copied by one wide load, right after somebody set them one by one, they would wait
+ * until all stores before are done. */
 struct queued {
-	uint64_t time, off, len;
+	uint64_t off, time;
 	struct open_file *file;
+	uint64_t len;
 	const uint8_t *bytes; /* in the batch, or NULL */
-	uint32_t handle, flags, nbytes;
-	uint8_t code, sub, data_kind;
+	uint32_t flags, nbytes, handle;
+	uint8_t sub, data_kind, code;
 };
 
 struct batch {
@@ -57,6 +61,15 @@ struct lane {
 	uint64_t last; /* number of the batch that holds its last operation, in the worker's ring */
 };
 
+/* A file that was worked on, to be known again by its handle. */
+struct known {
+	struct open_file *file; /* NULL: none */
+	struct lane *lane;
+	uint32_t handle;
+};
+
+#define KNOWN 16u
+
 struct failure {
 	struct op op;
 	int rc;
@@ -76,11 +89,13 @@ struct crew {
 	struct worker *worker;
 	uint32_t nworkers, most, next; /* workers begin when there is work; nworkers: under lock */
 	bool by_thread, prompt, running;
-	uint64_t now; /* ns: the replay's clock */
 	struct hash lanes;
+	struct known known[KNOWN]; /* by handle; forgotten with the next close or open */
 	pthread_t flusher;
 	bool has_flusher;
 	struct counters sum; /* the last answer */
+	uint64_t now; /* ns: the replay's clock, set for each operation: in no line of the cache
+		       * with what workers look at */
 	pthread_mutex_t nap;
 	pthread_cond_t wake;
 	bool stop; /* under nap */

@@ -150,6 +150,7 @@ static void run_batch(struct worker *w, const struct batch *b)
 
 	while (i < b->n) {
 		open_gate(w, &held);
+		__builtin_prefetch(&b->op[MIN(i + AHEAD, BATCH_OPS - 1)]);
 		if (run_quickly(w, &b->op[i])) {
 			i++;
 			continue;
