@@ -112,17 +112,32 @@ static int find_reason(const struct bench_system *s, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
+static bool is_named(const struct bench *b, const struct bench_system *s)
+{
+	return b->opt.system == NULL || strstr(s->name, b->opt.system) != NULL;
+}
+
+/* A word that fits none would leave the first alone, with nothing to compare. */
+static int check_named(const struct bench *b)
+{
+	for (size_t i = 0; i < b->study->nsystems; i++)
+		if (is_named(b, &b->study->systems[i]))
+			return 0;
+	if (b->opt.kernel != NULL && strstr("kernel", b->opt.system) != NULL)
+		return 0;
+	return diag_set(&b->ctx->diag, -EINVAL, "bench: no system's name holds '%s'",
+			b->opt.system);
+}
+
 static int choose_systems(struct bench *b)
 {
-	int rc = 0;
+	int rc = check_named(b);
 
 	for (size_t i = 0; i < b->study->nsystems && rc == 0; i++) {
 		struct bench_system *s = &b->systems[b->nsystems];
 
 		*s = b->study->systems[i];
-		b->chosen[b->nsystems] =
-		    !b->folder_only &&
-		    (i == 0 || b->opt.system == NULL || strstr(s->name, b->opt.system) != NULL);
+		b->chosen[b->nsystems] = !b->folder_only && (i == 0 || is_named(b, s));
 		if (b->chosen[b->nsystems])
 			rc = find_reason(s, &b->why[b->nsystems]);
 		b->nsystems++;

@@ -137,6 +137,8 @@ facts() {
 	x 2 bench --scale 5000 1
 	x 2 bench --only nothing 1
 	has "$err" "'nothing'"
+	x 2 bench --system nobody 1
+	has "$err" "no system's name holds 'nobody'"
 	x 2 bench --kernel /tmp 1
 	has "$err" "dir:"
 }
