@@ -150,6 +150,22 @@ END
 	has "$err" "--pace: '5'"
 }
 
+# Random writes leave dirty pages before the place where the last call ended.
+@test "a cyclic pass without budget wraps under the older rule only" {
+	local wrap
+	make_image a.img 64M
+	for wrap in w0 w1; do
+		x 0 replay --dry-run --set budget=r1 --set wrap=$wrap --set folio=s0 --dirty-background 2M \
+			--dirty 8M --pace 200000:2000 gen:region:size=16M,procs=2,passes=2,end=sync a.img
+		[[ $out =~ sum.wp_extent_blocks\ +([0-9]+) ]]
+		local "blocks_$wrap=${BASH_REMATCH[1]}"
+		[[ $out =~ event.ext4_writepages\ +([0-9]+) ]]
+		local "calls_$wrap=${BASH_REMATCH[1]}"
+	done
+	# more of them in each call
+	[ $((blocks_w0 * calls_w1)) -gt $((blocks_w1 * calls_w0)) ]
+}
+
 @test "what only an image has is refused for a folder" {
 	mkdir d
 	for option in --dry-run "--policy native" "--set folio=s0" "--threads 2" "--pace 1:1" "--stop-after op"; do
