@@ -20,22 +20,6 @@
 
 /* ---- the target ---- */
 
-static int refuse_full(struct dev *dev, struct diag *d)
-{
-	struct probe p = {0};
-	char type[64], label[96];
-	int rc = probe_read(dev, &p);
-
-	if (rc < 0 || (!p.found && !p.ambiguous))
-		return rc;
-	escape_to(type, sizeof(type), p.type[0] != '\0' ? p.type : p.table,
-		  strlen(p.type[0] != '\0' ? p.type : p.table));
-	escape_to(label, sizeof(label), p.label, strlen(p.label));
-	return diag_set(d, -EPERM, "refused: %s holds %s%s%s%s; force would overwrite it",
-			dev->name, type[0] != '\0' ? type : "several signatures",
-			label[0] != '\0' ? " '" : "", label, label[0] != '\0' ? "'" : "");
-}
-
 /* The size of what is there already, for a filesystem that fills it; 0 bytes when it is missing. */
 static int existing_size(const char *path, struct diag *d, uint64_t *ret)
 {
@@ -162,7 +146,7 @@ static int check_target(struct dev *file, const struct ek_create_options *opt, s
 	if (opt->offset != 0)
 		rc = dev_open_slice(file, opt->offset, file->size - opt->offset, &at);
 	if (rc == 0)
-		rc = refuse_full(at, d);
+		rc = probe_refuse(at, "force would overwrite it", d);
 	if (at != file)
 		dev_close(at);
 	return rc;

@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/diag.h"
+#include "base/escape.h"
 #include "base/mem.h"
 #include "io/dev.h"
 
@@ -224,6 +225,22 @@ int probe_parts(struct dev *dev, struct probe_part *ret, unsigned cap)
 	struct parts p = {dev, ret, cap};
 
 	return dev->size != 0 ? probe_dev(dev, take_parts, &p) : 0;
+}
+
+int probe_refuse(struct dev *dev, const char *why, struct diag *d)
+{
+	struct probe p = {0};
+	char type[64], label[96];
+	int rc = probe_read(dev, &p);
+
+	if (rc < 0 || (!p.found && !p.ambiguous))
+		return rc;
+	escape_to(type, sizeof(type), p.type[0] != '\0' ? p.type : p.table,
+		  strlen(p.type[0] != '\0' ? p.type : p.table));
+	escape_to(label, sizeof(label), p.label, strlen(p.label));
+	return diag_set(d, -EPERM, "refused: %s holds %s%s%s%s; %s", dev->name,
+			type[0] != '\0' ? type : "several signatures",
+			label[0] != '\0' ? " '" : "", label, label[0] != '\0' ? "'" : "", why);
 }
 
 int probe_find(const uint8_t u[16], char *path, size_t cap)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct dev;
+struct diag;
 
 /* Names and labels are as libblkid reports them, cut to fit; they come from the medium, so escape
  * them before showing. */
@@ -34,6 +35,9 @@ struct probe {
 /* Fills *ret.  Slices are looked at from their own start.  Of a device without a descriptor of the
  * host (memory, remote ones) a megabyte at either end is read, and its topology is unknown. */
 int probe_read(struct dev *dev, struct probe *ret);
+
+/* -EPERM when there is anything on dev; the message says what, then why that matters. */
+int probe_refuse(struct dev *dev, const char *why, struct diag *d);
 
 /* A partition of a table. */
 struct probe_part {

@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/mem.h"
 #include "io/nbd.h"
+#include "io/probe.h"
 #include "pagecache/region.h"
 
 #define SLOT_USUAL ((uint64_t)64 << 20)
@@ -293,6 +294,8 @@ int region_store_nbd(const char *uri, const struct rknobs *k, struct diag *d,
 	s->store.ops = &nbd_store_ops;
 	s->d = d;
 	rc = nbd_open_uri(uri, DEV_WRITE, 0, d, &s->dev);
+	if (rc == 0)
+		rc = probe_refuse(s->dev, "files of a region would overwrite it", d);
 	if (rc == 0 && nbd_limits(s->dev, &limits)) {
 		s->store.preferred = limits.preferred;
 		s->store.max = limits.max;

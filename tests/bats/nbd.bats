@@ -86,6 +86,11 @@ able() {
 	equal "$(json 'd["blocks"] * d["block_size"]')" $((32 << 20))
 	x 3 create "$uri"
 	has "$err" "holds ext4; force would overwrite it"
+	x 3 replay gen:region:size=1M,passes=1 "region:$uri"
+	has "$err" "holds ext4; files of a region would overwrite it"
+	x 3 bench 5 --scale 1 --runs 1 --on "$uri"
+	has "$err" "holds ext4;"
+	x 0 ls "$uri"
 	x 0 create --force "$uri"
 	x 4 create --force -s 64M "$uri"
 }
