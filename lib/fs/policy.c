@@ -313,6 +313,15 @@ int policy_choose(const char *preset, const char *const *set, size_t nset, struc
 	return rc;
 }
 
+int policy_check_region(const struct policy *p, bool region, struct diag *d)
+{
+	for (unsigned i = 0; i < SWITCH_COUNT; i++)
+		if ((p->asked & ONLY(i)) != 0 && (i >= SWITCH_WALK) != region)
+			return diag_set(d, -EINVAL, "policy: %s says nothing about %s",
+					switches[i].name, region ? "a region" : "an image");
+	return 0;
+}
+
 int ek_policy_resolve(struct ek_ctx *ctx, const char *preset, const char *const *set, size_t nset,
 		      unsigned *ret, size_t n)
 {

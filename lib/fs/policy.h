@@ -100,6 +100,10 @@ extern const struct policy policy_default;
 int policy_choose(const char *preset, const char *const *set, size_t nset, struct diag *d,
 		  struct policy *ret);
 
+/* Settings of region writeback (where region is false), or others than its, mean nothing where the
+ * policy goes: -EINVAL with the first that was asked for. */
+int policy_check_region(const struct policy *p, bool region, struct diag *d);
+
 /* Value number of a switch, and its word. */
 unsigned policy_value(const struct policy *p, enum policy_switch s);
 const char *policy_word(const struct policy *p, enum policy_switch s);

@@ -213,8 +213,12 @@ static int check_no_image(struct replay *rp, const char *target)
 		what = "a pace";
 	else if (o->fault_locate_every != 0 || o->fault_copy_every != 0)
 		what = "a fault";
-	else if (folder && (o->policy != NULL || o->nset != 0))
+	else if (o->policy != NULL || (folder && o->nset != 0))
 		what = "a policy";
+	else if ((o->flags & (EK_REPLAY_NODELALLOC | EK_REPLAY_DIOREAD_LOCK)) != 0)
+		what = "an allocation";
+	else if (folder && (o->flags & EK_REPLAY_CRASH) != 0)
+		what = "a power cut";
 	return what == NULL ? 0
 			    : diag_set(&rp->ctx->diag, -EINVAL, "%s needs an image: %s is none",
 				       what, target);

@@ -408,7 +408,7 @@ static int set_policy(struct image_target *t, const struct ek_replay_options *op
 		set[n++] = "completion=written";
 	rc = policy_choose(opt->policy, set, n, d, &t->policy);
 	free(set);
-	return rc;
+	return rc == 0 ? policy_check_region(&t->policy, false, d) : rc;
 }
 
 int target_open_image(const char *path, const struct ek_replay_options *opt, struct ek_time start,

@@ -308,6 +308,8 @@ static int open_region(struct region_target *t, const char *store,
 	struct policy p;
 	int rc = policy_choose(opt->policy, opt->set, opt->nset, &ctx->diag, &p);
 
+	if (rc == 0)
+		rc = policy_check_region(&p, true, &ctx->diag);
 	if (rc < 0)
 		return rc;
 	str_addf(&knobs, "walk=%s,track=%s,stable=%s,%s", policy_word(&p, SWITCH_WALK),

@@ -168,7 +168,8 @@ END
 
 @test "what only an image has is refused for a folder" {
 	mkdir d
-	for option in --dry-run "--policy native" "--set folio=s0" "--threads 2" "--pace 1:1" "--stop-after op"; do
+	for option in --dry-run "--policy native" "--set folio=s0" "--threads 2" "--pace 1:1" "--stop-after op" \
+		--nodelalloc --dioread-lock --crash; do
 		# shellcheck disable=SC2086 # an option and its value
 		x 2 replay $option gen:dd:count=1 dir:d
 		has "$err" "needs an image: dir:d is none"

@@ -99,6 +99,14 @@ rows() {
 	x 2 replay --region walk=bitmap gen:region:size=1M a.img
 	x 2 replay --region walk=zigzag gen:region:size=1M region:store
 	has "$err" "only region batch generic inline iter bitmap"
+	x 2 replay --set stable=cow gen:region:size=1M a.img
+	has "$err" "stable says nothing about an image"
+	x 2 replay --set folio=s0 gen:region:size=1M region:store
+	has "$err" "folio says nothing about a region"
+	x 2 replay --nodelalloc gen:region:size=1M region:store
+	has "$err" "needs an image"
+	x 2 replay --policy native gen:region:size=1M region:store
+	has "$err" "a policy needs an image"
 	x 2 replay --dry-run gen:region:size=1M region:store
 	x 2 replay --stop-after bio gen:region:size=1M region:store
 }
