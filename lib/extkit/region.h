@@ -137,7 +137,8 @@ EK_EXPORT EK_MUST int ek_region_zero(struct ek_region_file *f, unsigned writer, 
 EK_EXPORT EK_MUST int ek_region_unlink(struct ek_region *r, const char *name);
 EK_EXPORT EK_MUST int ek_region_rename(struct ek_region *r, const char *from, const char *to);
 
-/* Every file is stored and durable. */
+/* Every file is stored and durable.  What was lost since the last time is told here too, whoever
+ * wrote it. */
 EK_EXPORT EK_MUST int ek_region_sync(struct ek_region *r, unsigned writer);
 
 /* ---- reports ---- */

@@ -155,6 +155,7 @@ struct ek_region {
 	pthread_cond_t changed; /* a folio was unlocked, a store sent or done */
 	bool closing, has_reaper;
 	bool forgot;      /* files that were stored, but not made durable */
+	int lost;         /* a hard failure that no sync of the whole has told yet */
 	pthread_t reaper; /* with threads: moves stores along while nobody waits for them */
 	struct fpool *pool;
 	struct rbuf *free_bufs;

@@ -64,6 +64,7 @@ static void forget_dirty(struct rfile *file, int result)
 {
 	file->hard_failures++;
 	file->hard_failure = result;
+	file->r->lost = result;
 }
 
 static void fail_op(struct rop *op)

@@ -197,6 +197,15 @@ static int sync_forgotten(struct ek_region *r)
 	return rc < 0 ? diag_errno(r->d, rc, "cannot flush the store") : 0;
 }
 
+/* Handles that could be told may be closed, and files forgotten; the lock is held. */
+static int tell_lost(struct ek_region *r)
+{
+	int rc = r->lost;
+
+	r->lost = 0;
+	return rc < 0 ? diag_errno(r->d, rc, "cannot store all that was written") : 0;
+}
+
 int ek_region_sync(struct ek_region *r, unsigned writer)
 {
 	int rc, one;
@@ -209,6 +218,8 @@ int ek_region_sync(struct ek_region *r, unsigned writer)
 	}
 	one = sync_forgotten(r);
 	rc = rc == 0 ? one : rc;
+	if (rc == 0)
+		rc = tell_lost(r);
 	pthread_mutex_unlock(&r->lock);
 	return rc;
 }

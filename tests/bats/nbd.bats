@@ -162,3 +162,9 @@ x_any() {
 	*) return 1 ;;
 	esac
 }
+
+@test "what a server does not take is not passed over in silence" {
+	memory_server 16M --filter=error error=EIO error-pwrite-rate=100%
+	x 7 replay --region slot=8M gen:region:size=1M,passes=2 "region:$uri"
+	has "$err" "cannot store all that was written"
+}

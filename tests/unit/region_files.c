@@ -61,6 +61,8 @@ TEST(a_store_that_fails_for_good_is_told_once_to_each_handle)
 	CHECK_INT(ek_region_fsync(other, 0), -EIO);
 	CHECK_INT(ek_region_fsync(other, 0), 0);
 	CHECK_INT(ek_region_fsync(late, 0), 0);
+	CHECK_INT(ek_region_sync(region, 0), -EIO);
+	CHECK_INT(ek_region_sync(region, 0), 0);
 	ek_region_file_close(other);
 	ek_region_file_close(late);
 	region_end();
