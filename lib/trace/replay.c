@@ -87,7 +87,7 @@ static int run_op(struct replay *rp, const struct op *o)
 	rp->ops[o->code]++;
 	rp->done++;
 	rc = rp->target->ops->op(rp->target, o);
-	if (rc < 0)
+	if (rc < 0 && !rp->told)
 		rc = replay_failure(rp, o, rc);
 	return rc < 0 || rp->done % PROGRESS_STEP != 0 ? rc : tell_progress(rp);
 }
@@ -226,7 +226,11 @@ static int check_no_image(struct replay *rp, const char *target)
 
 static int tell_failed(void *ctx, const struct op *o, int rc)
 {
-	return replay_failure(ctx, o, rc);
+	struct replay *rp = ctx;
+
+	rc = replay_failure(rp, o, rc);
+	rp->told = rc < 0;
+	return rc;
 }
 
 /* Workers between the replay and its image. */

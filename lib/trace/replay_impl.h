@@ -20,6 +20,7 @@ struct replay {
 	struct op_source *source;
 	struct target *target;
 	uint64_t ops[OP_COUNT], failed[OP_COUNT];
+	bool told; /* a worker's failure ends the run, and has its place already */
 	uint64_t done, lost, missed, bytes;
 	uint64_t wall_start;
 	struct notes notes;

@@ -137,6 +137,14 @@ END
 	has "$err" "a pace is of the virtual clock"
 }
 
+@test "a failure of a thread is told once, with its place" {
+	make_image a.img 8M
+	x 4 replay --threads 2 gen:dd:bs=64K,count=500,procs=2 a.img
+	has "$err" "no space"
+	equal "$(grep -o 'gen:dd: op' <<<"$err" | wc -l)" 1
+	e2fsck -fn a.img
+}
+
 @test "a writer that goes on beside writeback shows which budget is kept" {
 	local rule
 	make_image a.img 64M
