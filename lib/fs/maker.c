@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/escape.h"
 #include "extkit/create.h"
 #include "fs/create_impl.h"
 #include "fs/session.h"

@@ -239,8 +239,8 @@ int probe_refuse(struct dev *dev, const char *why, struct diag *d)
 		  strlen(p.type[0] != '\0' ? p.type : p.table));
 	escape_to(label, sizeof(label), p.label, strlen(p.label));
 	return diag_set(d, -EPERM, "refused: %s holds %s%s%s%s; %s", dev->name,
-			type[0] != '\0' ? type : "several signatures",
-			label[0] != '\0' ? " '" : "", label, label[0] != '\0' ? "'" : "", why);
+			type[0] != '\0' ? type : "several signatures", label[0] != '\0' ? " '" : "",
+			label, label[0] != '\0' ? "'" : "", why);
 }
 
 int probe_find(const uint8_t u[16], char *path, size_t cap)
