@@ -19,7 +19,7 @@ static int ordered_data(void *ctx, struct jnl_inode *ji)
 
 	if (img->data.ordered == NULL)
 		return 0;
-	return img->data.ordered(img->data.ctx, inode, ji->start, ji->end, ji->wait_only);
+	return img->data.ordered(img->data.ctx, inode, ji->start, ji->end, !ji->writes);
 }
 
 static struct ek_time journal_now(void *ctx)

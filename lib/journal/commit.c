@@ -32,7 +32,7 @@ static int write_ordered(struct jnl *j, struct tx *tx)
 
 			list_remove(&ji->link);
 			ji->tx = NULL;
-			jnl_count(j, COUNTER_SUBMIT_INODE_DATA, !ji->wait_only);
+			jnl_count(j, COUNTER_SUBMIT_INODE_DATA, ji->writes);
 			one = hooks->ordered != NULL ? hooks->ordered(hooks->ctx, ji) : 0;
 			rc = rc != 0 ? rc : one;
 		}

@@ -149,17 +149,16 @@ int tx_forget(struct handle *h, struct buf *b, ek_pblk pblk)
 
 int tx_order(struct handle *h, struct jnl_inode *ji, uint64_t start, uint64_t end, bool wait_only)
 {
+	ji->writes = ji->writes || !wait_only;
 	if (ji->tx != h->tx) {
 		list_append(&h->tx->inodes, &ji->link);
 		ji->tx = h->tx;
 		ji->start = start;
 		ji->end = end;
-		ji->wait_only = wait_only;
 		return 0;
 	}
 	ji->start = MIN(ji->start, start);
 	ji->end = MAX(ji->end, end);
-	ji->wait_only = ji->wait_only && wait_only;
 	return 0;
 }
 

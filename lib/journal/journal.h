@@ -42,7 +42,7 @@ struct jnl_inode;
 /* What the layers above do for the journal; each may be NULL. */
 struct jnl_hooks {
 	/* Ordered data of the committing transaction: write [start, end) bytes of the inode behind
-	 * ji that are already mapped (ji->wait_only: they are on their way already).  What was
+	 * ji that are already mapped (not ji->writes: they are on their way already).  What was
 	 * queued on the journal's bioq need not be waited for: the commit does.  Negative aborts
 	 * the journal; a failed write of data is the inode's concern rather than a reason. */
 	int (*ordered)(void *ctx, struct jnl_inode *ji);
@@ -80,7 +80,7 @@ struct jnl_inode {
 	struct list link; /* on the transaction's ordered list */
 	struct tx *tx;
 	uint64_t start, end; /* dirty byte range to write at commit */
-	bool wait_only;
+	bool writes; /* a commit starts the writing; once so, it stays so, as in Linux */
 };
 
 /* Called when the transaction it was added to has committed (error 0) or was lost. */

@@ -78,20 +78,19 @@ static int end_g1(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 
 /* ---- g4, g5 ---- */
 
-/* Under a handle of its own: the size on disk when nothing else will move it, and zeros behind the
- * old end in its block. */
+/* Under a handle of its own: the size on disk when nothing else will move it, and zeros in the
+ * blocks that hold the ends of a gap. */
 static int store_growth(struct task *t, struct folio *f, uint64_t end, uint64_t zero_from,
 			uint64_t zero_to)
 {
 	struct ek_inode *inode = f->map->inode;
-	struct data_ops *ops = &inode->img->data;
 	struct handle *h;
 	int rc = task_start_inode(t, inode, HANDLE_INODE, 2, 0, &h);
 
 	if (rc < 0)
 		return rc;
 	if (zero_from < zero_to)
-		rc = ops->zero_partial(ops->ctx, inode, zero_from, zero_to);
+		rc = data_zero_edges(t, inode, zero_from, zero_to);
 	if (rc == 0 && tail_mapped(f, end))
 		inode->rec.size = end;
 	if (rc == 0)
@@ -113,14 +112,13 @@ static int end_g5(struct task *t, struct folio *f, uint64_t pos, uint64_t len)
 {
 	struct ek_inode *inode = f->map->inode;
 	uint64_t old = inode->size;
-	uint64_t edge = ROUND_UP(old, (uint64_t)inode->img->geom.block_size);
 
 	if (pos + len <= old)
 		return 0;
 	inode->size = pos + len;
 	if (pos <= old && !tail_mapped(f, pos + len))
 		return 0;
-	return store_growth(t, f, pos + len, old, MIN(edge, pos));
+	return store_growth(t, f, pos + len, old, pos);
 }
 
 /* ---- the table ---- */

@@ -66,9 +66,10 @@ static int zero_partial(void *ctx, struct ek_inode *inode, uint64_t from, uint64
 		return log_zeroed(pc->task, f, block);
 	folio_set(f, BLOCK_DIRTY, block, 1);
 	folio_mark_dirty(f);
-	if (folio_test(f, BLOCK_DELAY, block) || folio_test(f, BLOCK_UNWRITTEN, block) ||
-	    pc->task->user.current == NULL || inode_data_mode(inode) != DATA_MODE_ORDERED)
+	if (pc->task->user.current == NULL || inode_data_mode(inode) != DATA_MODE_ORDERED)
 		return 0;
+	/* Blocks without a place, or whose contents nobody sees yet, have nothing to be ordered;
+	 * Linux 6.18 does it for them too, and its commits look at the file then. */
 	return handle_order(pc->task->user.current, &inode->jinode, from, to, false);
 }
 

@@ -164,16 +164,15 @@ static int place_blocks(struct task *t, struct folio *f, uint32_t first, uint32_
 /* The size on disk covers what was written, since no writeback will raise it. */
 static int grow_now(struct task *t, struct ek_inode *inode, uint64_t pos, uint64_t end)
 {
-	uint64_t old = inode->size, edge = ROUND_UP(old, (uint64_t)inode->img->geom.block_size);
-	struct data_ops *ops = &inode->img->data;
+	uint64_t old = inode->size;
 	int rc = 0;
 
 	if (end <= inode->rec.size)
 		return 0;
 	inode->size = MAX(old, end);
 	inode->rec.size = end;
-	if (pos > old && edge != old)
-		rc = ops->zero_partial(ops->ctx, inode, old, MIN(edge, pos));
+	if (pos > old)
+		rc = data_zero_edges(t, inode, old, pos);
 	return rc < 0 ? rc : inode_mark_dirty(t, inode, MARK_WRITE_END);
 }
 

@@ -266,6 +266,22 @@ ROWS = [
     ("8 MiB by 64 KiB, not delayed", 4096, [], new() + writes(65536, 128),
      {"begin now": 128, "handles": 130, "marks": 4228, "alloc": 8, "pa": 2040},
      ("-t", "ext4"), NOW),
+    # A gap in a block is zeroed, which orders the file in its commit; a file that was ordered once is
+    # written by each later commit that waits for it.
+    ("a write behind a gap of 4080 bytes", 4096, [], new() + ["write h1 4080 16"] + SYNC,
+     {"begin": 1, "ordered": 1, "writepages": 2}),
+    ("a write behind a gap of a block", 4096, [], new() + ["write h1 4096 16"] + SYNC,
+     {"begin": 1, "ordered": 0, "writepages": 1}),
+    ("a write behind a gap to the next block", 4096, new() + writes(100, 1) + SYNC,
+     ["write h1 5000 16"] + SYNC, {"begin": 1, "ordered": 1, "writepages": 2}),
+    ("written at once, behind a gap, then more", 4096, new() + ["write h1 4080 16"] + SYNC,
+     writes(4096, 4, start=8192) + SYNC, {"begin": 4, "ordered": 1, "writepages": 2},
+     ("-t", "ext4"), ("dioread_lock",)),
+    ("written at once, then more", 4096, new() + writes(4096, 1) + SYNC,
+     writes(4096, 4, start=8192) + SYNC, {"begin": 4, "ordered": 0, "writepages": 1},
+     ("-t", "ext4"), ("dioread_lock",)),
+    ("not delayed, behind a gap of 4080 bytes", 4096, [], new() + ["write h1 4080 16"] + SYNC,
+     {"begin now": 1, "ordered": 1, "writepages": 2}, ("-t", "ext4"), NOW),
     # What no kernel here does: by the rules of ext3, and an inode of its own for each of 16 streams.
     ("ext3's rules, 16 streams of 4 MiB", 4096, [], streams(16, 1024),
      {"handles": 16384 + 17, "marks": 4 * 16384 + 48}, EXT3, ("allocation=ext3",)),

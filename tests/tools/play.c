@@ -26,6 +26,7 @@ static int set_word(struct ek_replay_options *opt, const char *word)
 	    {"lenient", 0, EK_REPLAY_LENIENT},
 	    {"no-initial", 0, EK_REPLAY_NO_INITIAL},
 	    {"nodelalloc", 0, EK_REPLAY_NODELALLOC},
+	    {"dioread_lock", 0, EK_REPLAY_DIOREAD_LOCK},
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
