@@ -8,6 +8,7 @@ struct bench_opts {
 	const char *on, *kernel, *only, *system;
 	struct opt_num runs, scale, procs, threads;
 	int form;
+	bool csv;
 };
 
 enum form { FORM_TEXT, FORM_CSV, FORM_MARKDOWN };
@@ -27,6 +28,7 @@ static const struct opt bench_options[] = {
     OPT_TEXT(T, system, 0, "system", N_("TEXT"),
 	     N_("systems whose name holds this, beside the first")),
     OPT_CHOICE(T, form, 0, "form", "text|csv|markdown", N_("of the result")),
+    OPT_FLAG(T, csv, 0, "csv", N_("the same as --form=csv")),
     OPT_END,
 };
 
@@ -34,10 +36,10 @@ static void show(struct run *run, const struct ek_bench_report *rep)
 {
 	const struct bench_opts *o = run->opts;
 
-	if (run->json || o->form == FORM_TEXT)
-		bench_show(run, rep);
-	else if (o->form == FORM_CSV)
+	if (!run->json && (o->csv || o->form == FORM_CSV))
 		bench_show_csv(run, rep);
+	else if (run->json || o->form == FORM_TEXT)
+		bench_show(run, rep);
 	else
 		bench_show_markdown(run, rep);
 }
@@ -81,6 +83,9 @@ static int run_bench(struct run *run)
 	uint64_t study;
 	int err;
 
+	if (o->csv && (run->json || o->form == FORM_MARKDOWN))
+		return fail_usage(run,
+				  _("the result has one form: --csv, --json or --form=markdown"));
 	if (run->argc == 0)
 		return list(run);
 	if (opt_number(run->argv[0], &study) != 0 || study == 0 || study > EK_BENCH_STUDIES)

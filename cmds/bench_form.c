@@ -18,6 +18,18 @@ static void raw_number(struct run *run, double v, const char *behind)
 	raw(run, text);
 }
 
+/* A quote inside is written twice. */
+static void csv_text(struct run *run, const char *text)
+{
+	raw(run, "\"");
+	for (const char *q; (q = strchr(text, '"')) != NULL; text = q + 1) {
+		out_raw(run->out, text, (size_t)(q - text));
+		raw(run, "\"\"");
+	}
+	raw(run, text);
+	raw(run, "\"");
+}
+
 static void csv_number(struct run *run, double v, bool known)
 {
 	raw(run, ",");
@@ -30,11 +42,10 @@ static void csv_row(struct run *run, const struct ek_bench_row *row,
 {
 	bool ran = row->why == NULL;
 
-	raw(run, "\"");
-	raw(run, row->cell);
-	raw(run, "\",\"");
-	raw(run, row->system);
-	raw(run, "\",");
+	csv_text(run, row->cell);
+	raw(run, ",");
+	csv_text(run, row->system);
+	raw(run, ",");
 	raw(run, row->unit);
 	csv_number(run, row->median, ran);
 	csv_number(run, row->low, ran);
@@ -49,9 +60,9 @@ static void csv_row(struct run *run, const struct ek_bench_row *row,
 	csv_number(run, row->wall_ns, ran);
 	csv_number(run, row->cpu_ns, ran);
 	csv_number(run, row->cpu_ratio, ran && row->cpu_ratio > 0);
-	raw(run, ran ? "," : ",\"");
-	raw(run, ran ? "" : row->why);
-	raw(run, ran ? "" : "\"");
+	raw(run, ",");
+	if (!ran)
+		csv_text(run, row->why);
 	for (size_t k = 0; k + shape->facts < shape->n; k++)
 		csv_number(run, k < row->nfacts ? row->facts[k].value : 0, k < row->nfacts);
 	raw(run, "\n");

@@ -130,6 +130,10 @@ facts() {
 	has "$out" "Medians of 1 runs at 1 %"
 	x 0 bench "${small[@]}" --only "write 256" --form csv 1
 	equal "$(head -1 <<<"$out" | cut -d, -f1-4)" "cell,system,unit,value"
+	x 0 bench "${small[@]}" --only "write 256" --csv 1
+	equal "$(cut -d, -f1-3 <<<"$out" | sed -n 2p)" '"write 256/500","before",KB/s'
+	x 2 bench --csv --json 1
+	x 2 bench --csv --form markdown 1
 }
 
 @test "options that make no sense are refused" {
