@@ -5,10 +5,12 @@
     tests/accuracy/policies.py OUT [recording...]
 
 policies.tsv has what a kernel counted for each recording under other mount or mke2fs options, and
-variance.tsv how much its counts vary from run to run without any.  Each recording is replayed under
-the same options here.  Where the kernel's difference from its usual options is larger than its
-spread, ours must have the same sign, except where policies-differ.tsv says that it has not
-(doc/ACCURACY.md, level D).  Needs root, loop devices and mke2fs; 77 without them.
+variance.tsv how much its counts vary from run to run without any.  Those are runs of the programs;
+policies-replayed.tsv has replays of the same traces on kernel mounts (policies_live.py).  Each
+recording is replayed under the same options here.  Wherever the kernel's replays show a difference,
+which is where all counts with the policy lie on one side of all without it, ours must have its sign,
+except where policies-differ.tsv says that it has not (doc/ACCURACY.md, level D).  Needs root, loop
+devices and mke2fs; 77 without them.
 Exit status 1: a sign differs that is not in that list, or an image is not clean.
 """
 
@@ -102,6 +104,79 @@ def size_of(text):
     return int(text[:-1]) << units[text[-1]] if text[-1] in units else int(text)
 
 
+class Kernel:
+    """What the kernel's counts say of a cell: a recording, a policy and a counter."""
+
+    def __init__(self):
+        self.rows = {(r["workload"], r["policy"]): r for r in table(f"{DATA}/policies.tsv")}
+        self.spread = {(r["workload"], r["counter"]): float(r["max"]) - float(r["min"])
+                       for r in table(f"{DATA}/variance.tsv")}
+        self.replays = {(r["workload"], r["policy"], r["counter"]): (int(r["min"]), int(r["max"]))
+                        for r in table(f"{DATA}/policies-replayed.tsv")}
+
+    def has(self, name, policy):
+        return (name, policy) in self.rows
+
+    def recorded(self, name, policy, counter):
+        """The difference, 0 when it is within the spread."""
+        diff = float(self.rows[name, policy][counter]) - float(self.rows[name, "base"][counter])
+        return diff if abs(diff) > self.spread[name, counter] else 0
+
+    def replayed(self, name, policy, counter):
+        """The smallest difference between any two replays, 0 when their ranges meet."""
+        low, high = self.replays[name, policy, counter]
+        base_low, base_high = self.replays[name, "base", counter]
+        return max(low - base_high, 0) + min(high - base_low, 0)
+
+
+def our_counts(out, work, image, wrong):
+    """By policy; images that are not clean go to wrong."""
+    name, ours = image["name"], {}
+    unpack(name, work)
+    trace = f"{work}/t.wtr"
+    run(f"{out}/extkit", "trace", "import", "-q", "--root", "/t", "--initial",
+        f"{work}/initial.tsv", f"{work}/strace.txt", "-o", trace)
+    for policy, (mke2fs, settings) in POLICIES.items():
+        fresh(f"{work}/p.img", size_of(image["image"]), mke2fs)
+        ours[policy] = replay(out, trace, f"{work}/p.img", image["tick_phase"], settings)
+        fsck = subprocess.run(["e2fsck", "-fn", f"{work}/p.img"], capture_output=True,
+                              check=False)
+        if fsck.returncode != 0:
+            wrong.append((name, policy, "e2fsck", 0, 0, fsck.returncode))
+    return ours
+
+
+def judge(kernel, name, ours, tally, wrong):
+    for policy in POLICIES:
+        if policy == "base" or not kernel.has(name, policy):
+            continue
+        for c in COLUMNS:
+            recorded = sign(kernel.recorded(name, policy, c))
+            replayed = sign(kernel.replayed(name, policy, c))
+            mine = sign(ours[policy][c] - ours["base"][c])
+            tally["recorded"] += recorded != 0
+            tally["recorded, same here"] += recorded != 0 and mine == recorded
+            again = recorded != 0 and recorded == replayed
+            tally["recorded and replayed"] += again
+            tally["recorded and replayed, same here"] += again and mine == recorded
+            tally["replayed"] += replayed != 0
+            tally["replayed, same here"] += replayed != 0 and mine == replayed
+            if replayed != 0 and mine != replayed:
+                wrong.append((name, policy, c, kernel.recorded(name, policy, c),
+                              kernel.replayed(name, policy, c), ours[policy][c] - ours["base"][c]))
+
+
+def tell(known, wrong):
+    """Differences that are not in the list."""
+    fresh_ones = 0
+    for name, policy, c, recorded, replayed, mine in wrong:
+        is_known = (name, policy, c) in known
+        fresh_ones += not is_known
+        print(f"{name}\t{policy}\t{c}\trecorded {recorded:+g}\treplayed {replayed:+g}\t"
+              f"ours {mine:+g}\t{'known' if is_known else 'not known'}")
+    return fresh_ones
+
+
 def main():
     args = [a for a in sys.argv[1:] if not a.startswith("--")]
     if len(args) < 1:
@@ -111,52 +186,18 @@ def main():
         print("policies: not root, or no mke2fs: nothing was compared", file=sys.stderr)
         return 77
     out, names = args[0], args[1:]
-    spread = defaultdict(float)
-    for r in table(f"{DATA}/variance.tsv"):
-        spread[r["workload"], r["counter"]] = float(r["max"]) - float(r["min"])
-    kernel = {(r["workload"], r["policy"]): r for r in table(f"{DATA}/policies.tsv")}
-    known = {(r["workload"], r["policy"], r["counter"])
-             for r in table(f"{DATA}/policies-differ.tsv")}
-    told, wrong, same = 0, [], 0
+    kernel, tally, wrong = Kernel(), defaultdict(int), []
     with tempfile.TemporaryDirectory(prefix="extkit-policies-", dir="/var/tmp") as work:
         for image in table(f"{DATA}/images.tsv"):
-            name = image["name"]
-            if names and name not in names:
+            if names and image["name"] not in names:
                 continue
-            unpack(name, work)
-            trace = f"{work}/t.wtr"
-            run(f"{out}/extkit", "trace", "import", "-q", "--root", "/t", "--initial",
-                f"{work}/initial.tsv", f"{work}/strace.txt", "-o", trace)
-            ours = {}
-            for policy, (mke2fs, settings) in POLICIES.items():
-                fresh(f"{work}/p.img", size_of(image["image"]), mke2fs)
-                ours[policy] = replay(out, trace, f"{work}/p.img", image["tick_phase"], settings)
-                fsck = subprocess.run(["e2fsck", "-fn", f"{work}/p.img"], capture_output=True,
-                                      check=False)
-                if fsck.returncode != 0:
-                    wrong.append((name, policy, "e2fsck", 0, fsck.returncode))
-            for policy in POLICIES:
-                if policy == "base" or (name, policy) not in kernel:
-                    continue
-                for c in COLUMNS:
-                    base = float(kernel[name, "base"][c])
-                    diff = float(kernel[name, policy][c]) - base
-                    if abs(diff) <= spread[name, c]:
-                        same += 1
-                        continue
-                    told += 1
-                    mine = ours[policy][c] - ours["base"][c]
-                    if sign(mine) != sign(diff):
-                        wrong.append((name, policy, c, diff, mine))
-            print(f"# {name}: done", file=sys.stderr)
-    fresh_ones = 0
-    for name, policy, c, diff, mine in wrong:
-        is_known = (name, policy, c) in known
-        fresh_ones += not is_known
-        print(f"{name}\t{policy}\t{c}\tkernel {diff:+g}\tours {mine:+g}\t"
-              f"{'known' if is_known else 'not known'}")
-    print(f"{told} differences of the kernel larger than its spread, {told - len(wrong)} of the same "
-          f"sign here; {same} not larger")
+            judge(kernel, image["name"], our_counts(out, work, image, wrong), tally, wrong)
+            print(f"# {image['name']}: done", file=sys.stderr)
+    known = {(r["workload"], r["policy"], r["counter"])
+             for r in table(f"{DATA}/policies-differ.tsv")}
+    fresh_ones = tell(known, wrong)
+    for what, n in tally.items():
+        print(f"{n}\t{what}")
     return 1 if fresh_ones else 0
 
 

@@ -8,14 +8,13 @@ policies.tsv compares runs of the programs themselves, two or one under each pol
 recording's trace is replayed, at its recorded pace, onto a loop mount with the mount and mke2fs
 options of the policy, RUNS times, in turns: what differs then is the policy's doing or chance, and
 how much chance there is shows in the runs.  TABLE gets rows "workload policy counter runs min max";
-what it has of other recordings stays.  Needs root, loop devices, mke2fs and tracefs.
+runs that it has already stay, and these are added.  Needs root, loop devices, mke2fs and tracefs.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 
 import events
 from policies import COLUMNS, DATA, POLICIES, fresh, run, size_of, table, unpack
@@ -90,34 +89,43 @@ def import_trace(out, work, name):
             to.write(line)
 
 
-def write_table(path, rows):
-    with open(path, "w", encoding="ascii") as f:
-        f.write("workload\tpolicy\tcounter\truns\tmin\tmax\n")
-        f.writelines("\t".join(str(x) for x in r) + "\n" for r in rows)
+class Ranges:
+    """The lowest and the highest count of each cell, and of how many runs."""
+
+    def __init__(self, path):
+        self.path = path
+        self.rows = {}
+        for r in table(path) if os.path.exists(path) else []:
+            self.rows[r["workload"], r["policy"], r["counter"]] = [
+                int(r["runs"]), int(r["min"]), int(r["max"])]
+
+    def add(self, key, value):
+        runs, low, high = self.rows.get(key, (0, value, value))
+        self.rows[key] = [runs + 1, min(low, value), max(high, value)]
+
+    def save(self):
+        with open(self.path, "w", encoding="ascii") as f:
+            f.write("workload\tpolicy\tcounter\truns\tmin\tmax\n")
+            for key, v in self.rows.items():
+                f.write("\t".join(str(x) for x in (*key, *v)) + "\n")
 
 
 def main():
     if len(sys.argv) < 4:
         print(__doc__, file=sys.stderr)
         return 2
-    out, runs, path, names = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
-    rows = []
+    out, runs, ranges, names = sys.argv[1], int(sys.argv[2]), Ranges(sys.argv[3]), sys.argv[4:]
     for image in table(f"{DATA}/images.tsv"):
         name = image["name"]
         if names and name not in names:
-            if os.path.exists(path):
-                rows += [tuple(r.values()) for r in table(path) if r["workload"] == name]
             continue
-        values = defaultdict(list)
         with tempfile.TemporaryDirectory(prefix="extkit-live-", dir="/var/tmp") as work:
             os.mkdir(f"{work}/mnt")
             import_trace(out, work, name)
-            for _ in range(runs):
-                for policy in POLICIES:
-                    for counter, v in replay(out, work, image, policy).items():
-                        values[policy, counter].append(v)
-        rows += [(name, *k, len(v), min(v), max(v)) for k, v in values.items()]
-        write_table(path, rows)
+            for policy in list(POLICIES) * runs:
+                for counter, v in replay(out, work, image, policy).items():
+                    ranges.add((name, policy, counter), v)
+        ranges.save()
         print(f"# {name}: done", file=sys.stderr)
     return 0
 
