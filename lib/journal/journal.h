@@ -80,7 +80,7 @@ struct jnl_inode {
 	struct list link; /* on the transaction's ordered list */
 	struct tx *tx;
 	uint64_t start, end; /* dirty byte range to write at commit */
-	bool writes; /* a commit starts the writing; once so, it stays so, as in Linux */
+	bool writes;         /* a commit starts the writing; once so, it stays so, as in Linux */
 };
 
 /* Called when the transaction it was added to has committed (error 0) or was lost. */
